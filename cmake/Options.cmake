@@ -1,0 +1,21 @@
+# What every target of the project is compiled and linked with.
+add_library(isa_audit_options INTERFACE)
+target_compile_options(isa_audit_options INTERFACE -Wall -Wextra -Werror -ffunction-sections -fdata-sections)
+target_include_directories(isa_audit_options INTERFACE "${PROJECT_SOURCE_DIR}/include")
+target_compile_definitions(isa_audit_options INTERFACE ISA_AUDIT_VERSION="${PROJECT_VERSION}")
+
+if(ISA_AUDIT_SANITIZE)
+  target_compile_options(isa_audit_options INTERFACE -fsanitize=${ISA_AUDIT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(isa_audit_options INTERFACE -fsanitize=${ISA_AUDIT_SANITIZE})
+endif()
+if(ISA_AUDIT_FUZZ)
+  target_compile_options(isa_audit_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# isa_audit_room(NAME [LIBRARY...]): the library of lib/NAME, all of its sources, with what it may use.
+function(isa_audit_room name)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lib/${name}/*.cpp" "${PROJECT_SOURCE_DIR}/include/isa-audit/${name}/*.h")
+  add_library(isa_audit_${name} STATIC ${sources})
+  set_target_properties(isa_audit_${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(isa_audit_${name} PUBLIC isa_audit_options ${ARGN})
+endfunction()

@@ -1,0 +1,28 @@
+// Finds the GPU code of a file: the walkers of every carrier, put together.
+#pragma once
+
+#include "isa-audit/base/bytes.h"
+#include "isa-audit/base/parallel.h"
+#include "isa-audit/base/problem.h"
+#include "isa-audit/device/code_object.h"
+#include "isa-audit/elf/elf.h"
+
+namespace isa_audit {
+
+struct DeviceLimits {
+  uint64_t max_bundle = uint64_t{4} << 30; // bytes of one decompressed bundle
+  bool verify_all = false;                 // check the MD5 of every compressed bundle, not only of small ones
+};
+
+// The device code in an ELF host file or relocatable object. Problems are appended with `origin` and the place inside.
+DeviceCode read_elf_device(const Elf &elf, const Origin &origin, const DeviceLimits &limits, const ParallelFor &parallel,
+                           Problems &problems);
+
+// True if `head` (at least 64 bytes, or the whole file) is the start of a bundle, a compressed bundle, or an AMDGPU ELF.
+bool is_device_file(const Bytes &head);
+
+// The device code of a file that is a code object, a bundle or several bundles one after the other.
+DeviceCode read_device_file(const Bytes &file, const Origin &origin, const DeviceLimits &limits, const ParallelFor &parallel,
+                            Problems &problems);
+
+} // namespace isa_audit

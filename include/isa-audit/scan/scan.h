@@ -1,0 +1,32 @@
+// The pipeline: paths → members → binaries → inventory. The only caller of every room.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "isa-audit/verdict/inventory.h"
+
+namespace isa_audit {
+
+struct Progress {
+  std::atomic<uint64_t> files{0}, binaries{0}, bytes{0}, total_bytes{0};
+};
+
+struct ScanOptions {
+  std::vector<std::string> paths;      // as given
+  std::vector<std::string> distributions; // --dist
+  std::vector<std::string> excludes;   // --exclude globs against the reported path
+  bool follow_symlinks = false;
+  unsigned archive_depth = 3;
+  unsigned jobs = 0;                   // 0: the processors this process may use
+  uint64_t memory = 0;                 // bytes of anonymous memory for open members; 0: default
+  bool deep = false;                   // verify every checksum, whatever it costs
+  bool hash = false;                   // sha256 of the inputs
+  Progress *progress = nullptr;
+};
+
+Inventory scan(const ScanOptions &options);
+
+} // namespace isa_audit
