@@ -91,6 +91,11 @@ public:
   std::string_view soname() const;
 
 private:
+  void read_segments();
+  void read_sections();
+  std::vector<Range> ranges(bool executable) const;
+  std::vector<std::string_view> dynamic_strings(uint64_t tag) const;
+
   Bytes file_;
   bool is_64_ = false, big_endian_ = false;
   uint16_t type_ = 0, machine_ = 0;
