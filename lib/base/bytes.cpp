@@ -7,7 +7,8 @@ namespace isa_audit {
 
 llvm::Expected<Bytes> Bytes::slice(uint64_t offset, uint64_t length) const {
   if (!contains(offset, length))
-    return make_error(llvm::formatv("bytes {0:x} to {0:x}+{1:x} lie outside the {2:x} bytes there are", offset, length, size()).str());
+    return make_error(
+        llvm::formatv("bytes {0:x} to {0:x}+{1:x} lie outside the {2:x} bytes there are", offset, length, size()).str());
   return Bytes(view_.subspan(offset, length), owner_);
 }
 

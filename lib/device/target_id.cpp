@@ -56,7 +56,8 @@ llvm::Error apply_features(TargetId &target, std::string_view features) {
     std::string_view name = word.substr(0, word.empty() ? 0 : word.size() - 1);
     bool is_xnack = name == "xnack", is_sramecc = name == "sramecc" || name == "sram-ecc";
     if ((sign != '+' && sign != '-') || (!is_xnack && !is_sramecc))
-      return make_error(llvm::formatv("'{0}' is no feature of a target id: write xnack+, xnack-, sramecc+ or sramecc-", word).str());
+      return make_error(
+          llvm::formatv("'{0}' is no feature of a target id: write xnack+, xnack-, sramecc+ or sramecc-", word).str());
     Setting &setting = is_xnack ? target.xnack : target.sramecc;
     bool &seen = is_xnack ? seen_xnack : seen_sramecc;
     if (seen) return make_error(llvm::formatv("{0} is given twice", name).str());
@@ -153,7 +154,8 @@ llvm::Expected<EntryId> parse_entry_id(std::string_view id) {
   // writes an `unknown` environment for SPIR-V.
   size_t end = std::string_view::npos;
   for (std::string_view system : kSystems)
-    if (size_t at = rest.rfind(system); at != std::string_view::npos && (end == std::string_view::npos || at + system.size() > end))
+    if (size_t at = rest.rfind(system);
+        at != std::string_view::npos && (end == std::string_view::npos || at + system.size() > end))
       end = at + system.size();
   if (end == std::string_view::npos) return make_error("entry id names no known operating system");
   out.triple = rest.substr(0, end);

@@ -100,7 +100,9 @@ llvm::Expected<Elf> Elf::read(Bytes file) {
     return make_error(llvm::formatv("unknown ELF byte order {0}", unsigned(h[ELF::EI_DATA])).str());
   elf.os_abi_ = h[ELF::EI_OSABI];
   elf.abi_version_ = h[ELF::EI_ABIVERSION];
-  auto half = [&](unsigned at) -> uint16_t { return elf.big_endian_ ? uint16_t(h[at] << 8 | h[at + 1]) : read_le<uint16_t>(h + at); };
+  auto half = [&](unsigned at) -> uint16_t {
+    return elf.big_endian_ ? uint16_t(h[at] << 8 | h[at + 1]) : read_le<uint16_t>(h + at);
+  };
   elf.type_ = half(16);
   elf.machine_ = half(18);
   if (elf.big_endian_) {
@@ -131,9 +133,8 @@ void Elf::read_segments() {
   for (uint64_t i = 0; i < count; ++i) {
     ElfSegment s = read_segment(h + table + i * entry, is_64_);
     if (s.type == ELF::PT_LOAD && !file_.contains(s.offset, s.file_size))
-      problems_.push_back(llvm::formatv("segment {0} ({1:x} bytes at {2:x}) ends beyond the file: truncated?", i, s.file_size,
-                                        s.offset)
-                              .str());
+      problems_.push_back(
+          llvm::formatv("segment {0} ({1:x} bytes at {2:x}) ends beyond the file: truncated?", i, s.file_size, s.offset).str());
     extent_ = std::max(extent_, s.offset + std::min(s.file_size, UINT64_MAX - s.offset));
     segments_.push_back(s);
   }

@@ -22,12 +22,12 @@ struct CodeObject {
   uint8_t object_version = 0;  // 2 … 6; 0 where the object is not an AMD HSA ELF
   uint8_t generic_version = 0; // of a generic processor, object version 6
   Carrier carrier = Carrier::elf;
-  bool loadable = true;        // false for a relocatable object or bitcode
-  uint64_t offset = 0;         // in the file, or in the decompressed bundle
-  uint64_t size = 0;           // bytes
+  bool loadable = true;          // false for a relocatable object or bitcode
+  uint64_t offset = 0;           // in the file, or in the decompressed bundle
+  uint64_t size = 0;             // bytes
   std::vector<uint32_t> kernels; // sorted indices into `kernel_names` of the image (of DeviceCode for a loose object)
-  bool kernels_known = true;   // false when the metadata could not be read
-  uint8_t wavefront_sizes = 0; // bit 0: some kernel has 32, bit 1: some kernel has 64
+  bool kernels_known = true;     // false when the metadata could not be read
+  uint8_t wavefront_sizes = 0;   // bit 0: some kernel has 32, bit 1: some kernel has 64
 };
 
 struct DeviceImage {
@@ -42,11 +42,11 @@ struct DeviceCode {
   std::vector<DeviceImage> images; // by `pos`
   std::vector<CodeObject> loose;   // by `offset`
   std::vector<std::string> loose_kernel_names;
-  bool runtime_internal = false;   // libhsa-runtime64's own blit and trap handlers: never a package's support of a GPU
-  bool hip_host = false;           // the file calls __hipRegisterFatBinary or hipLaunchKernel: a HIP program or library
-  bool external = false;           // kpack: the code is in archives beside the file
-  uint64_t wrappers = 0;           // entries of .hipFatBinSegment
-  bool standalone = false;         // the file itself is a code object or bundle (.co, .hsaco, .hipfb), not a host library
+  bool runtime_internal = false; // libhsa-runtime64's own blit and trap handlers: never a package's support of a GPU
+  bool hip_host = false;         // the file calls __hipRegisterFatBinary or hipLaunchKernel: a HIP program or library
+  bool external = false;         // kpack: the code is in archives beside the file
+  uint64_t wrappers = 0;         // entries of .hipFatBinSegment
+  bool standalone = false;       // the file itself is a code object or bundle (.co, .hsaco, .hipfb), not a host library
 
   bool empty() const { return images.empty() && loose.empty(); }
 };

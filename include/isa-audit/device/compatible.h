@@ -8,12 +8,12 @@
 namespace isa_audit {
 
 enum class Match : uint8_t {
-  none,              // another processor
-  xnack_mismatch,    // the processor, but the object needs the other setting of xnack
-  sramecc_mismatch,  // the processor, but the object needs the other setting of sramecc
-  not_loadable,      // the processor, but a relocatable object or bitcode
-  spirv,             // compiled at run time; last in HIP's order
-  generic,           // served by a generic processor
+  none,             // another processor
+  xnack_mismatch,   // the processor, but the object needs the other setting of xnack
+  sramecc_mismatch, // the processor, but the object needs the other setting of sramecc
+  not_loadable,     // the processor, but a relocatable object or bitcode
+  spirv,            // compiled at run time; last in HIP's order
+  generic,          // served by a generic processor
   exact,
 };
 inline bool is_served(Match match) { return match >= Match::spirv; }

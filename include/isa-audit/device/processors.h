@@ -17,7 +17,7 @@ struct Processor {
   bool sramecc;             // `:sramecc+-` can be chosen
   std::string_view generic; // the generic processor whose code runs here, empty for none
   bool is_generic;
-  uint8_t wavefront;        // 64 or 32: the default of the compiler
+  uint8_t wavefront; // 64 or 32: the default of the compiler
 };
 
 std::span<const Processor> processors();

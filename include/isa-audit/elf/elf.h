@@ -23,7 +23,7 @@ struct ElfSection {
   uint64_t size = 0; // as the header says; `bytes` may be shorter
   uint32_t link = 0, info = 0;
   uint64_t entry_size = 0;
-  Bytes bytes;       // what of it lies in the file; empty for SHT_NOBITS
+  Bytes bytes; // what of it lies in the file; empty for SHT_NOBITS
 
   bool allocated() const;
   bool executable() const;
@@ -59,8 +59,8 @@ public:
   uint16_t machine() const { return machine_; } // EM_*
   uint8_t os_abi() const { return os_abi_; }
   uint8_t abi_version() const { return abi_version_; }
-  uint32_t flags() const { return flags_; }     // e_flags
-  std::string format() const;                   // "elf-x86_64", "elf-amdgpu", "elf-machine-243"
+  uint32_t flags() const { return flags_; } // e_flags
+  std::string format() const;               // "elf-x86_64", "elf-amdgpu", "elf-machine-243"
 
   const std::vector<ElfSection> &sections() const { return sections_; }
   const std::vector<ElfSegment> &segments() const { return segments_; }
@@ -75,7 +75,11 @@ public:
 
   // The allocated ranges with file bytes that are not executable: sections, or PT_LOAD segments where the file has no
   // section headers. And the executable ones.
-  struct Range { std::string name; uint64_t offset, address; Bytes bytes; };
+  struct Range {
+    std::string name;
+    uint64_t offset, address;
+    Bytes bytes;
+  };
   std::vector<Range> data_ranges() const;
   std::vector<Range> code_ranges() const;
 

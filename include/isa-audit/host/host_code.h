@@ -40,8 +40,8 @@ struct HostCode {
   std::vector<Evidence> evidence;        // by feature name, then strength, then address
   // Encodings that run as something else on a CPU without the feature (LZCNT as BSR): no fault, other results.
   IsaSet silently_different;
-  uint64_t code_bytes = 0;    // bytes of executable sections
-  uint64_t decoded_bytes = 0; // of these, bytes of valid instructions
+  uint64_t code_bytes = 0;      // bytes of executable sections
+  uint64_t decoded_bytes = 0;   // of these, bytes of valid instructions
   bool guards_analysed = false; // false: `unguarded` is the union of everything in the file, guarded or not
 };
 

@@ -13,21 +13,21 @@
 namespace isa_audit {
 
 struct Gpu {
-  TargetId target;                     // physical, settings concrete: "gfx942:sramecc+:xnack-"
-  std::vector<std::string> assumed;    // settings that were not read but predicted: "xnack"
-  std::optional<TargetId> effective;   // what HSA_OVERRIDE_GFX_VERSION makes the runtime believe, if set
-  std::string name;                    // marketing name where known; may be empty
-  bool visible = true;                 // false: hidden by *_VISIBLE_DEVICES or no access to its render node
-  std::vector<std::string> notes;      // one sentence each: why hidden, what was assumed
+  TargetId target;                   // physical, settings concrete: "gfx942:sramecc+:xnack-"
+  std::vector<std::string> assumed;  // settings that were not read but predicted: "xnack"
+  std::optional<TargetId> effective; // what HSA_OVERRIDE_GFX_VERSION makes the runtime believe, if set
+  std::string name;                  // marketing name where known; may be empty
+  bool visible = true;               // false: hidden by *_VISIBLE_DEVICES or no access to its render node
+  std::vector<std::string> notes;    // one sentence each: why hidden, what was assumed
 
   const TargetId &loader_target() const { return effective ? *effective : target; }
 };
 
 struct Cpu {
-  std::string name;       // LLVM's CPU name ("znver4"), "x86-64-v3", or the name given
-  std::string model;      // "AMD EPYC 9654 96-Core Processor" where known
-  IsaSet features;        // usable: what the OS or hypervisor masks counts as absent
-  std::string hypervisor; // "KVM", "VMware", …; empty on bare metal or when unknown
+  std::string name;               // LLVM's CPU name ("znver4"), "x86-64-v3", or the name given
+  std::string model;              // "AMD EPYC 9654 96-Core Processor" where known
+  IsaSet features;                // usable: what the OS or hypervisor masks counts as absent
+  std::string hypervisor;         // "KVM", "VMware", …; empty on bare metal or when unknown
   std::vector<std::string> notes; // masked flags, translated CPU
 };
 
@@ -36,13 +36,13 @@ const char *how_name(How how);
 
 struct Machine {
   How how = How::given;
-  bool judge_gpus = false;   // false: --gpu none
-  std::vector<Gpu> gpus;     // in the order of the runtime; with judge_gpus and none here: no local GPU was found
-  std::optional<Cpu> cpu;    // none: --cpu none
-  std::vector<std::string> rocm;  // versions of ROCm found, "7.0.2"
-  std::string driver;             // amdgpu version where known
+  bool judge_gpus = false;       // false: --gpu none
+  std::vector<Gpu> gpus;         // in the order of the runtime; with judge_gpus and none here: no local GPU was found
+  std::optional<Cpu> cpu;        // none: --cpu none
+  std::vector<std::string> rocm; // versions of ROCm found, "7.0.2"
+  std::string driver;            // amdgpu version where known
   std::map<std::string, std::string> overrides; // HSA_OVERRIDE_GFX_VERSION, HSA_XNACK, HIP_VISIBLE_DEVICES … that are set
-  std::vector<std::string> notes; // how each part was found or why not: "no /sys/class/kfd: amdgpu is not loaded"
+  std::vector<std::string> notes;               // how each part was found or why not: "no /sys/class/kfd: amdgpu is not loaded"
 };
 
 } // namespace isa_audit

@@ -15,15 +15,15 @@ struct Progress {
 };
 
 struct ScanOptions {
-  std::vector<std::string> paths;      // as given
+  std::vector<std::string> paths;         // as given
   std::vector<std::string> distributions; // --dist
-  std::vector<std::string> excludes;   // --exclude globs against the reported path
+  std::vector<std::string> excludes;      // --exclude globs against the reported path
   bool follow_symlinks = false;
   unsigned archive_depth = 3;
-  unsigned jobs = 0;                   // 0: the processors this process may use
-  uint64_t memory = 0;                 // bytes of anonymous memory for open members; 0: default
-  bool deep = false;                   // verify every checksum, whatever it costs
-  bool hash = false;                   // sha256 of the inputs
+  unsigned jobs = 0;   // 0: the processors this process may use
+  uint64_t memory = 0; // bytes of anonymous memory for open members; 0: default
+  bool deep = false;   // verify every checksum, whatever it costs
+  bool hash = false;   // sha256 of the inputs
   Progress *progress = nullptr;
 };
 

@@ -11,10 +11,10 @@
 namespace isa_audit {
 
 struct Distribution {
-  std::string name;    // as METADATA spells it
+  std::string name; // as METADATA spells it
   std::string version;
-  uint32_t input = 0;  // of the path it was found in
-  std::string path;    // of its dist-info folder, relative to the input
+  uint32_t input = 0;                     // of the path it was found in
+  std::string path;                       // of its dist-info folder, relative to the input
   std::vector<std::string> requires_dist; // as written
 
   auto operator<=>(const Distribution &) const = default;

@@ -32,7 +32,11 @@ public:
   std::optional<size_t> owner(uint32_t input, std::string_view path) const;
 
 private:
-  struct Folder { Distribution distribution; std::vector<std::string> record; bool has_metadata = false; };
+  struct Folder {
+    Distribution distribution;
+    std::vector<std::string> record;
+    bool has_metadata = false;
+  };
   std::map<std::pair<uint32_t, std::string>, Folder> folders_;
   std::vector<Distribution> distributions_;
   std::map<std::pair<uint32_t, std::string>, size_t, std::less<>> owner_;

@@ -24,14 +24,14 @@ const Rule *find_rule(std::string_view name);
 struct Finding {
   std::string rule;
   Level level = Level::error;
-  Origin origin;            // path empty for a finding about a machine or a whole input
+  Origin origin; // path empty for a finding about a machine or a whole input
   std::string distribution;
-  int machine = -1;         // index into the machines judged; -1 for a gate
-  std::string strength;     // CPU findings: load, import, call, unguarded
-  std::string subject;      // "gfx942", "avx512f", …
-  std::string holds;        // what the file has instead: "gfx90a gfx1100"; for tables
-  std::string message;      // one or two sentences in the user's terms, with the consequence
-  std::string fix;          // what to do; may be empty
+  int machine = -1;     // index into the machines judged; -1 for a gate
+  std::string strength; // CPU findings: load, import, call, unguarded
+  std::string subject;  // "gfx942", "avx512f", …
+  std::string holds;    // what the file has instead: "gfx90a gfx1100"; for tables
+  std::string message;  // one or two sentences in the user's terms, with the consequence
+  std::string fix;      // what to do; may be empty
 
   auto operator<=>(const Finding &) const = default;
 };

@@ -14,19 +14,19 @@
 namespace isa_audit {
 
 struct Input {
-  std::string path; // as shown: relative or cut to its last two parts, no host or user name
-  std::string kind; // "directory", "wheel", "zip", "elf", "code-object", "distribution"
-  uint64_t size = 0; // bytes of the file; of all files for a directory
+  std::string path;   // as shown: relative or cut to its last two parts, no host or user name
+  std::string kind;   // "directory", "wheel", "zip", "elf", "code-object", "distribution"
+  uint64_t size = 0;  // bytes of the file; of all files for a directory
   std::string sha256; // with --hash
 };
 
 struct Binary {
-  Origin origin;         // place empty
+  Origin origin;            // place empty
   std::string distribution; // name as METADATA spells it; empty when no distribution owns the file
-  std::string format;    // "elf-x86_64", "elf-aarch64", "elf-amdgpu", "offload-bundle", …
+  std::string format;       // "elf-x86_64", "elf-aarch64", "elf-amdgpu", "offload-bundle", …
   uint64_t size = 0;
-  std::string same_as;   // path of the first file with the same content, decoded once; empty for none
-  std::vector<std::string> needed; // DT_NEEDED
+  std::string same_as;              // path of the first file with the same content, decoded once; empty for none
+  std::vector<std::string> needed;  // DT_NEEDED
   std::optional<DeviceCode> device; // present when the file carries or could carry device code
   std::optional<HostCode> host;     // present for x86-64 ELF files with code
 };

@@ -14,10 +14,10 @@ namespace isa_audit {
 enum class FailOn : uint8_t { error, warning, never };
 
 struct Policy {
-  std::vector<TargetId> required;        // --require
-  std::optional<Cpu> max_cpu;            // --max-cpu
-  std::map<std::string, Level> levels;   // --deny (error), --warn: rule → level
-  std::vector<std::string> allowed;      // --allow: rules whose findings are dropped
+  std::vector<TargetId> required;      // --require
+  std::optional<Cpu> max_cpu;          // --max-cpu
+  std::map<std::string, Level> levels; // --deny (error), --warn: rule → level
+  std::vector<std::string> allowed;    // --allow: rules whose findings are dropped
   FailOn fail_on = FailOn::error;
 };
 
@@ -25,10 +25,10 @@ enum class Verdict : uint8_t { served, partly_served, not_served, not_judged, in
 const char *verdict_name(Verdict verdict); // "served", "partly-served", …
 
 struct Judgement {
-  std::vector<Finding> findings;               // by level (errors first), rule, origin, subject
-  Verdict verdict = Verdict::not_judged;       // of everything
-  std::vector<Verdict> distributions;          // of each distribution of the inventory
-  int exit_code = 0;                           // 0, 1 or 2
+  std::vector<Finding> findings;         // by level (errors first), rule, origin, subject
+  Verdict verdict = Verdict::not_judged; // of everything
+  std::vector<Verdict> distributions;    // of each distribution of the inventory
+  int exit_code = 0;                     // 0, 1 or 2
 };
 
 Judgement judge(const Inventory &inventory, const std::vector<Machine> &machines, const Policy &policy);

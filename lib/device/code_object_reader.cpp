@@ -1,0 +1,224 @@
+// AMDGPU ELF code objects (llvm/docs/AMDGPUUsage, "Code Object"). The target stands in e_flags: the machine number in bits
+// 0..7, the settings of xnack and sramecc above it, in a different encoding for each object version (EI_ABIVERSION + 2). In
+// version 2 the machine number is not valid: the target stands in notes of owner "AMD". The traps: in versions 4 and later
+// a zero xnack field means "unsupported" and not "off"; the generic version in bits 24..31 exists in version 6 only; metadata
+// is MessagePack from version 3 on (note 32 of owner "AMDGPU"), and says nothing of the difference between 5 and 6.
+#include "code_object_reader.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "isa-audit/device/processors.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/ELF.h"
+#include "llvm/BinaryFormat/MsgPackReader.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBufferRef.h"
+
+namespace isa_audit {
+
+namespace ELF = llvm::ELF;
+namespace msgpack = llvm::msgpack;
+
+uint32_t KernelNames::number(std::string_view name) {
+  return numbers_.try_emplace(std::string(name), static_cast<uint32_t>(numbers_.size())).first->second;
+}
+
+std::vector<std::string> KernelNames::take() {
+  std::vector<std::string> out(numbers_.size());
+  while (!numbers_.empty()) {
+    auto node = numbers_.extract(numbers_.begin());
+    out[node.mapped()] = std::move(node.key());
+  }
+  return out;
+}
+
+bool is_amdgpu_elf(std::string_view head) {
+  using namespace std::string_view_literals;
+  return head.size() >= 20 &&
+         head.starts_with("\x7f"
+                          "ELF\x02\x01\x01"sv) &&
+         head.substr(18, 2) == "\xe0\x00"sv;
+}
+
+Payload sniff_payload(const Bytes &bytes) {
+  using namespace std::string_view_literals;
+  std::string_view text = bytes.text();
+  if (is_amdgpu_elf(text)) return Payload::amdgpu_elf;
+  if (text.size() >= 20 &&
+      text.starts_with("\x7f"
+                       "ELF"sv) &&
+      text.substr(18, 2) == "\xbe\x00"sv)
+    return Payload::cuda_elf;
+  if (text.starts_with("BC\xc0\xde"sv)) return Payload::bitcode;
+  if (text.starts_with("\x03\x02\x23\x07"sv) || text.starts_with("\x07\x23\x02\x03"sv)) return Payload::spirv;
+  if (text.substr(0, 4096).find(".version") != std::string_view::npos &&
+      text.substr(0, 4096).find(".target") != std::string_view::npos)
+    return Payload::ptx;
+  return Payload::unknown;
+}
+
+namespace {
+
+Setting setting_of(uint32_t field) {
+  constexpr Setting kSettings[] = {Setting::unsupported, Setting::any, Setting::off, Setting::on};
+  return kSettings[field & 3];
+}
+
+void target_from_flags(uint32_t flags, uint8_t version, CodeObject &object) {
+  uint8_t mach = flags & 0xff;
+  const Processor *p = find_processor_by_mach(mach);
+  TargetId &target = object.target;
+  target.processor = p ? std::string(p->name) : llvm::formatv("mach-{0:x}", unsigned(mach)).str();
+  target.kind = p && p->is_generic ? TargetKind::generic : TargetKind::native;
+  if (version == 3) {
+    // Two states only: a bare processor means off.
+    if (!p || p->xnack) target.xnack = flags & ELF::EF_AMDGPU_FEATURE_XNACK_V3 ? Setting::on : Setting::off;
+    if (!p || p->sramecc) target.sramecc = flags & ELF::EF_AMDGPU_FEATURE_SRAMECC_V3 ? Setting::on : Setting::off;
+    return;
+  }
+  target.xnack = setting_of((flags & ELF::EF_AMDGPU_FEATURE_XNACK_V4) >> 8);
+  target.sramecc = setting_of((flags & ELF::EF_AMDGPU_FEATURE_SRAMECC_V4) >> 10);
+  // Compilers of different age write any or on for gfx125x, where nothing can be chosen.
+  if (p && !p->xnack && !p->sramecc) target.xnack = target.sramecc = Setting::unsupported;
+  if (version >= 6) object.generic_version = flags >> 24;
+}
+
+// Note NT_AMD_HSA_ISA_VERSION (3): two name lengths, then major, minor, stepping.
+void target_from_isa_note(const Bytes &desc, uint32_t flags, CodeObject &object) {
+  if (desc.size() < 16) return;
+  auto word = [&](unsigned at) { return read_le<uint32_t>(desc.data() + at); };
+  std::string name = llvm::formatv("gfx{0}{1}{2}", word(4), word(8), llvm::utohexstr(word(12), true)).str();
+  if (const Processor *p = find_processor(name)) {
+    object.target.processor = p->name;
+    if (p->xnack) object.target.xnack = flags & ELF::EF_AMDGPU_FEATURE_XNACK_V2 ? Setting::on : Setting::off;
+    if (p->sramecc) object.target.sramecc = Setting::off;
+  }
+}
+
+// Walks the MessagePack tree of the metadata as a stream of tokens: nothing is built, nothing recurses, and of each kernel
+// only two of its twenty keys are wanted.
+class MetadataReader {
+public:
+  MetadataReader(std::string_view blob, CodeObject &object, KernelNames &names)
+      : reader_(llvm::MemoryBufferRef(llvm::StringRef(blob.data(), blob.size()), "")), object_(object), names_(names) {}
+
+  bool read() {
+    msgpack::Object root;
+    if (!next(root) || root.Kind != msgpack::Type::Map) return false;
+    for (size_t i = 0; i < root.Length; ++i) {
+      msgpack::Object key, value;
+      if (!next(key) || key.Kind != msgpack::Type::String || !next(value)) return false;
+      if (key.Raw == "amdhsa.target" && value.Kind == msgpack::Type::String)
+        object_.metadata_target = value.Raw.str();
+      else if (key.Raw == "amdhsa.kernels" && value.Kind == msgpack::Type::Array) {
+        if (!kernels(value.Length)) return false;
+      } else if (!skip(value))
+        return false;
+    }
+    return true;
+  }
+
+private:
+  bool next(msgpack::Object &object) {
+    auto got = reader_.read(object);
+    if (!got) {
+      llvm::consumeError(got.takeError());
+      return false;
+    }
+    return *got;
+  }
+
+  // Passes over what belongs to an object just read.
+  bool skip(const msgpack::Object &object) {
+    auto children = [](const msgpack::Object &o) -> uint64_t {
+      if (o.Kind == msgpack::Type::Array) return o.Length;
+      if (o.Kind == msgpack::Type::Map) return uint64_t(o.Length) * 2;
+      return 0;
+    };
+    // Lengths are at most 2^32 and each token takes a byte of input, so the sum cannot overflow.
+    for (uint64_t left = children(object); left; --left) {
+      msgpack::Object child;
+      if (!next(child)) return false;
+      left += children(child);
+    }
+    return true;
+  }
+
+  bool kernels(size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      msgpack::Object kernel;
+      if (!next(kernel) || kernel.Kind != msgpack::Type::Map) return false;
+      bool named = false;
+      for (size_t k = 0; k < kernel.Length; ++k) {
+        msgpack::Object key, value;
+        if (!next(key) || !next(value)) return false;
+        bool text = key.Kind == msgpack::Type::String;
+        if (text && key.Raw == ".name" && value.Kind == msgpack::Type::String && !named) {
+          object_.kernels.push_back(names_.number({value.Raw.data(), value.Raw.size()}));
+          named = true;
+        } else if (text && key.Raw == ".wavefront_size" &&
+                   (value.Kind == msgpack::Type::UInt || value.Kind == msgpack::Type::Int)) {
+          uint64_t size = value.Kind == msgpack::Type::UInt ? value.UInt : static_cast<uint64_t>(value.Int);
+          object_.wavefront_sizes |= size == 32 ? 1 : size == 64 ? 2 : 0;
+        } else if (!skip(value))
+          return false;
+      }
+      if (!named) object_.kernels.push_back(names_.number("?"));
+    }
+    return true;
+  }
+
+  msgpack::Reader reader_;
+  CodeObject &object_;
+  KernelNames &names_;
+};
+
+// Kernel descriptors: objects named *.kd from version 3 on, symbols of a type of their own (STT_AMDGPU_HSA_KERNEL) in
+// version 2.
+void kernels_from_symbols(const Elf &elf, CodeObject &object, KernelNames &names) {
+  for (bool dynamic : {true, false}) {
+    elf.for_each_symbol(dynamic, [&](const ElfSymbol &symbol) {
+      std::string_view name = symbol.name;
+      if (symbol.section == ELF::SHN_UNDEF) return;
+      if (symbol.type == ELF::STT_AMDGPU_HSA_KERNEL)
+        object.kernels.push_back(names.number(name));
+      else if (name.ends_with(".kd"))
+        object.kernels.push_back(names.number(name.substr(0, name.size() - 3)));
+    });
+    if (!object.kernels.empty()) return;
+  }
+}
+
+} // namespace
+
+bool read_amdgpu_elf(const Elf &elf, CodeObject &object, KernelNames &names, std::vector<std::string> &problems) {
+  constexpr uint8_t kNewestAbi = ELF::ELFABIVERSION_AMDGPU_HSA_V6;
+  bool hsa = elf.os_abi() == ELF::ELFOSABI_AMDGPU_HSA;
+  object.object_version = hsa ? elf.abi_version() + 2 : 0;
+  object.loadable = elf.type() == ELF::ET_DYN || elf.type() == ELF::ET_EXEC;
+  if (hsa && elf.abi_version() > kNewestAbi)
+    problems.push_back(llvm::formatv("code object version {0} is newer than this program knows; read as version 6",
+                                     unsigned(object.object_version))
+                           .str());
+  if (object.object_version != 2) target_from_flags(elf.flags(), object.object_version, object);
+  Bytes metadata;
+  elf.for_each_note([&](const ElfNote &note) {
+    if (note.owner == "AMDGPU" && note.type == ELF::NT_AMDGPU_METADATA) metadata = note.desc;
+    if (note.owner == "AMD" && note.type == ELF::NT_AMD_HSA_ISA_VERSION && object.object_version == 2)
+      target_from_isa_note(note.desc, elf.flags(), object);
+  });
+  if (!metadata.empty() && !MetadataReader(metadata.text(), object, names).read()) {
+    object.kernels_known = false;
+    problems.push_back("the metadata note is damaged: kernels counted as far as it could be read");
+  }
+  if (metadata.empty()) kernels_from_symbols(elf, object, names);
+  std::ranges::sort(object.kernels);
+  if (object.target.processor.empty()) {
+    problems.push_back("code object version 2 without a note that names its processor");
+    return false;
+  }
+  return true;
+}
+
+} // namespace isa_audit
