@@ -1,0 +1,257 @@
+// The JSON report, schema isa-audit/1 (lib/report/isa-audit-1.schema.json). Keys stand in the order of the contract, lists are
+// sorted, and nothing tells of the time, the host or the user: the same input gives the same bytes.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "escape.h"
+#include "isa-audit/report/machine_json.h"
+#include "isa-audit/report/report.h"
+#include "isa-audit/verdict/target_order.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace isa_audit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json text_or_null(const std::string &text) { return text.empty() ? Json() : Json(valid_utf8(text)); }
+
+template <typename Strings> Json strings(const Strings &list) {
+  Json out = Json::array();
+  for (const std::string &text : list) out.push_back(valid_utf8(text));
+  return out;
+}
+
+Json level_or_null(int level) { return level ? Json(fmt::format("x86-64-v{}", level)) : Json(); }
+
+Json inputs_json(const Inventory &inventory) {
+  Json out = Json::array();
+  for (const Input &input : inventory.inputs) {
+    Json row = {{"path", valid_utf8(input.path)}, {"kind", input.kind}, {"size", input.size}};
+    if (!input.sha256.empty()) row["sha256"] = input.sha256;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+Json summary_json(const Report &report) {
+  std::map<Level, uint64_t> counts;
+  for (const Finding &finding : report.judgement.findings) ++counts[finding.level];
+  return {{"verdict", verdict_name(report.judgement.verdict)},
+          {"errors", counts[Level::error]},
+          {"warnings", counts[Level::warning]},
+          {"notes", counts[Level::note]},
+          {"binaries", report.inventory->binaries.size()},
+          {"bytes", report.inventory->bytes}};
+}
+
+// What the host code of a distribution needs and can use, put together over its files.
+struct CpuNeeds {
+  IsaSet import, all, exploits;
+  bool known = true; // no file whose guards were not analysed
+  bool any = false;
+};
+
+std::map<std::pair<uint32_t, std::string>, CpuNeeds> cpu_needs(const Inventory &inventory) {
+  std::map<std::pair<uint32_t, std::string>, CpuNeeds> out;
+  for (const Binary &binary : inventory.binaries) {
+    if (!binary.host || binary.distribution.empty()) continue;
+    CpuNeeds &needs = out[{binary.origin.input, binary.distribution}];
+    needs.any = true;
+    needs.known &= binary.host->guards_analysed;
+    needs.import |= binary.host->at_load | binary.host->at_import;
+    needs.all |= needs.import | binary.host->unguarded;
+    for (const auto &[function, features] : binary.host->at_call) needs.all |= features;
+    needs.exploits |= binary.host->guarded;
+  }
+  return out;
+}
+
+Json distributions_json(const Report &report) {
+  auto needs = cpu_needs(*report.inventory);
+  Json out = Json::array();
+  const auto &list = report.inventory->distributions;
+  for (size_t i = 0; i < list.size(); ++i) {
+    Json min_cpu;
+    if (auto at = needs.find({list[i].input, list[i].name}); at != needs.end() && at->second.known)
+      min_cpu = {{"import", describe_isa(at->second.import)},
+                 {"all", describe_isa(at->second.all)},
+                 {"exploits", strings(at->second.exploits.names())}};
+    Verdict verdict = i < report.judgement.distributions.size() ? report.judgement.distributions[i] : Verdict::not_judged;
+    out.push_back({{"name", valid_utf8(list[i].name)},
+                   {"version", valid_utf8(list[i].version)},
+                   {"input", list[i].input},
+                   {"verdict", verdict_name(verdict)},
+                   {"min_cpu", std::move(min_cpu)}});
+  }
+  return out;
+}
+
+// All code objects of one target in a file.
+struct TargetSum {
+  Vendor vendor = Vendor::amd;
+  uint64_t images = 0, code_objects = 0, kernels = 0, bytes = 0;
+  const DeviceImage *last = nullptr; // counted in `images`
+  std::set<uint8_t> versions;
+  std::set<std::string> carriers;
+  uint8_t wavefronts = 0;
+
+  void add(const CodeObject &object, Carrier carrier) {
+    vendor = object.target.vendor;
+    ++code_objects;
+    kernels += object.kernels.size();
+    bytes += object.size;
+    if (object.object_version) versions.insert(object.object_version);
+    carriers.insert(carrier_name(carrier));
+    wavefronts |= object.wavefront_sizes;
+  }
+};
+
+using TargetSums = std::map<std::string, TargetSum, TargetOrder>;
+
+struct SetOrder {
+  bool operator()(const std::vector<std::string> &a, const std::vector<std::string> &b) const {
+    return std::ranges::lexicographical_compare(a, b, TargetOrder());
+  }
+};
+
+Json targets_json(const TargetSums &sums) {
+  Json out = Json::array();
+  for (const auto &[target, sum] : sums) {
+    Json versions = Json::array(), wavefronts = Json::array();
+    for (uint8_t version : sum.versions) versions.push_back(fmt::format("v{}", version));
+    if (sum.wavefronts & 1) wavefronts.push_back(32);
+    if (sum.wavefronts & 2) wavefronts.push_back(64);
+    out.push_back({{"target", valid_utf8(target)},
+                   {"vendor", sum.vendor == Vendor::amd ? "amd" : "nvidia"},
+                   {"images", sum.images},
+                   {"code_objects", sum.code_objects},
+                   {"kernels", sum.kernels},
+                   {"bytes", sum.bytes},
+                   {"object_versions", std::move(versions)},
+                   {"wavefront_sizes", std::move(wavefronts)},
+                   {"carriers", strings(sum.carriers)}});
+  }
+  return out;
+}
+
+Json device_json(const DeviceCode &device) {
+  TargetSums sums;
+  std::map<std::vector<std::string>, uint64_t, SetOrder> sets;
+  for (const DeviceImage &image : device.images) {
+    std::set<std::string, TargetOrder> targets;
+    for (const CodeObject &object : image.code_objects) {
+      std::string target = object.target.text();
+      TargetSum &sum = sums[target];
+      sum.add(object, image.carrier);
+      sum.images += sum.last != &image;
+      sum.last = &image;
+      targets.insert(std::move(target));
+    }
+    ++sets[{targets.begin(), targets.end()}];
+  }
+  for (const CodeObject &object : device.loose) sums[object.target.text()].add(object, object.carrier);
+  Json image_sets = Json::array();
+  for (const auto &[targets, images] : sets) image_sets.push_back({{"targets", strings(targets)}, {"images", images}});
+  return {
+      {"images", device.images.size()}, {"loose", device.loose.size()},        {"runtime_internal", device.runtime_internal},
+      {"targets", targets_json(sums)},  {"image_sets", std::move(image_sets)}, {"external", Json::array()}};
+}
+
+Json evidence_json(const Evidence &e) {
+  return {{"feature", feature_name(e.feature)},
+          {"strength", strength_name(e.strength)},
+          {"grade", grade_name(e.grade)},
+          {"address", "0x" + llvm::utohexstr(e.address, /*LowerCase=*/true)},
+          {"symbol", text_or_null(e.symbol)},
+          {"bytes", e.bytes},
+          {"instruction", valid_utf8(e.instruction)},
+          {"path", strings(e.path)},
+          {"guard", text_or_null(e.guard)}};
+}
+
+Json host_json(const HostCode &host) {
+  Json calls = Json::object(), evidence = Json::array();
+  for (const auto &[function, features] : host.at_call) calls[valid_utf8(function)] = strings(features.names());
+  for (const Evidence &e : host.evidence) evidence.push_back(evidence_json(e));
+  return {{"declared", {{"needed", level_or_null(host.needed_level)}, {"used", level_or_null(host.used_level)}}},
+          {"at_load", strings(host.at_load.names())},
+          {"at_import", strings(host.at_import.names())},
+          {"at_call", std::move(calls)},
+          {"unguarded", strings(host.unguarded.names())},
+          {"guarded", strings(host.guarded.names())},
+          {"evidence", std::move(evidence)}};
+}
+
+Json binaries_json(const Inventory &inventory) {
+  Json out = Json::array();
+  for (const Binary &binary : inventory.binaries)
+    out.push_back({{"input", binary.origin.input},
+                   {"path", valid_utf8(binary.origin.path)},
+                   {"distribution", text_or_null(binary.distribution)},
+                   {"format", binary.format},
+                   {"size", binary.size},
+                   {"device", binary.device ? device_json(*binary.device) : Json()},
+                   {"host", binary.host ? host_json(*binary.host) : Json()}});
+  return out;
+}
+
+// What the file holds stands in a column of its own in the text report; here it leads the message.
+std::string full_message(const Finding &finding) {
+  if (finding.holds.empty()) return finding.message;
+  return "holds " + finding.holds + ": " + finding.message;
+}
+
+Json findings_json(const Judgement &judgement) {
+  Json out = Json::array();
+  for (const Finding &f : judgement.findings) {
+    bool of_machine = f.origin.path.empty() && f.machine >= 0;
+    Json row = {{"rule", f.rule},
+                {"level", level_name(f.level)},
+                {"input", of_machine ? Json() : Json(f.origin.input)},
+                {"path", text_or_null(f.origin.path)},
+                {"distribution", text_or_null(f.distribution)},
+                {"machine", f.machine < 0 ? Json() : Json(f.machine)}};
+    if (!f.strength.empty()) row["strength"] = f.strength;
+    row["subject"] = valid_utf8(f.subject);
+    row["message"] = valid_utf8(full_message(f));
+    row["fix"] = valid_utf8(f.fix);
+    row["fingerprint"] = fingerprint(f);
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+Json problems_json(const Problems &problems) {
+  Json out = Json::array();
+  for (const Problem &p : problems)
+    out.push_back({{"input", p.origin.input},
+                   {"path", valid_utf8(p.origin.path)},
+                   {"level", level_name(p.level)},
+                   {"message", valid_utf8(p.origin.place.empty() ? p.message : p.origin.place + ": " + p.message)}});
+  return out;
+}
+
+} // namespace
+
+std::string write_json(const Report &report) {
+  Json machines = Json::array();
+  for (const Machine &machine : report.machines) machines.push_back(machine_json(machine));
+  Json out = {{"schema", "isa-audit/1"},
+              {"tool", {{"name", "isa-audit"}, {"version", report.version}, {"llvm", report.llvm_version}}},
+              {"machines", std::move(machines)},
+              {"inputs", inputs_json(*report.inventory)},
+              {"summary", summary_json(report)},
+              {"distributions", distributions_json(report)},
+              {"binaries", binaries_json(*report.inventory)},
+              {"sidecars", Json::array()},
+              {"findings", findings_json(report.judgement)},
+              {"problems", problems_json(report.inventory->problems)}};
+  return out.dump(1) + "\n";
+}
+
+} // namespace isa_audit

@@ -1,0 +1,131 @@
+// One row a project: the variable that lists its gfx targets. Sources: the projects' own build files and documentation
+// (setup.py, CMakeLists.txt, build scripts) as of 2025.
+#include "advice.h"
+
+#include <algorithm>
+
+#include "isa-audit/device/processors.h"
+#include "isa-audit/source/distribution.h"
+#include "isa-audit/verdict/target_order.h"
+
+namespace isa_audit {
+namespace {
+
+struct BuildRow {
+  std::string_view name;   // normalized distribution name; with a '*' at the end, the start of one
+  std::string_view before; // what to write before the list of targets
+  char separator;
+  std::string_view after;
+};
+
+constexpr BuildRow kBuildRows[] = {
+    {"amd-aiter", "GPU_ARCHS='", ';', "'"},
+    {"aiter", "GPU_ARCHS='", ';', "'"},
+    {"apex", "PYTORCH_ROCM_ARCH='", ';', "'"},
+    {"bitsandbytes", "-DBNB_ROCM_ARCH='", ';', "' (CMake)"},
+    {"composable-kernel", "-DGPU_TARGETS='", ';', "' (CMake)"},
+    {"ctranslate2", "-DCMAKE_HIP_ARCHITECTURES='", ';', "' (CMake)"},
+    {"cupy*", "HCC_AMDGPU_TARGET='", ',', "'"},
+    {"deepspeed", "PYTORCH_ROCM_ARCH='", ';', "'"},
+    {"flash-attn", "GPU_ARCHS='", ';', "', or use its Triton backend (FLASH_ATTENTION_TRITON_AMD_ENABLE=TRUE)"},
+    {"jax*", "TF_ROCM_AMDGPU_TARGETS='", ',', "'"},
+    {"llama-cpp-python", "CMAKE_ARGS='-DGGML_HIP=on -DGPU_TARGETS=", ';', "'"},
+    {"onnxruntime*", "-DCMAKE_HIP_ARCHITECTURES='", ';', "' (CMake)"},
+    {"tensorflow*", "TF_ROCM_AMDGPU_TARGETS='", ',', "'"},
+    {"torch*", "PYTORCH_ROCM_ARCH='", ';', "'"},
+    {"vllm*", "PYTORCH_ROCM_ARCH='", ';', "'"},
+    {"xformers", "HIP_ARCHITECTURES='", ' ', "'"},
+};
+constexpr BuildRow kAnyProject = {"", "-DCMAKE_HIP_ARCHITECTURES='", ';', "' (CMake), or --offload-arch for each (hipcc)"};
+
+struct CpuRow {
+  std::string_view name;
+  std::string_view advice;
+};
+
+constexpr CpuRow kCpuRows[] = {
+    {"polars", "install polars-lts-cpu, or polars[rtcompat] where the version has it"},
+    {"polars-runtime-32", "install polars[rtcompat]"},
+    {"polars-runtime-64", "install polars[rtcompat]"},
+};
+
+const BuildRow &build_row(std::string_view distribution) {
+  std::string name = normalized_name(distribution);
+  for (const BuildRow &row : kBuildRows) {
+    bool prefix = row.name.ends_with('*');
+    if (prefix ? std::string_view(name).starts_with(row.name.substr(0, row.name.size() - 1)) : name == row.name) return row;
+  }
+  return kAnyProject;
+}
+
+// gfx90a → "9.0.10": the decimal fields of HSA_OVERRIDE_GFX_VERSION. Empty for names of another form.
+std::string override_value(std::string_view processor) {
+  if (!processor.starts_with("gfx") || processor.size() < 6 || processor.find('-') != std::string_view::npos) return "";
+  std::string_view digits = processor.substr(3);
+  auto hex = [](char c) { return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c - '0'; };
+  std::string minor = std::to_string(hex(digits[digits.size() - 2])), step = std::to_string(hex(digits.back()));
+  return std::string(digits.substr(0, digits.size() - 2)) + "." + minor + "." + step;
+}
+
+// The held processor that `gpu` can pose as with some hope: of its generic family and its major and minor version; gfx9-generic
+// covers processors that differ too much (gfx906 has instructions that gfx900 lacks), only the APUs resemble gfx900.
+std::string poses_as(std::string_view gpu, const std::vector<std::string> &holds) {
+  const Processor *processor = find_processor(gpu);
+  if (!processor || processor->generic.empty()) return "";
+  bool apu = gpu == "gfx902" || gpu == "gfx909" || gpu == "gfx90c";
+  if (processor->generic == "gfx9-generic" && !apu) return "";
+  for (const std::string &held : holds) {
+    const Processor *other = find_processor(held);
+    if (!other || other->is_generic || other->generic != processor->generic || held == gpu) continue;
+    if (held.substr(0, held.size() - 1) != gpu.substr(0, gpu.size() - 1)) continue;
+    if (apu && held != "gfx900") continue;
+    return held;
+  }
+  return "";
+}
+
+} // namespace
+
+std::string build_advice(std::string_view distribution, const std::string &wanted, const std::vector<std::string> &holds) {
+  const BuildRow &row = build_row(distribution);
+  std::vector<std::string> targets = holds;
+  if (std::ranges::find(targets, wanted) == targets.end()) targets.push_back(wanted);
+  std::ranges::sort(targets, TargetOrder());
+  std::string out(row.before);
+  bool first = true;
+  for (const std::string &target : targets) {
+    if (!target.starts_with("gfx")) continue; // SPIR-V and other vendors are not in these lists
+    if (!first) out += row.separator;
+    out += target;
+    first = false;
+  }
+  return out + std::string(row.after);
+}
+
+std::string gpu_advice(std::string_view distribution, const Gpu &gpu, const std::vector<std::string> &holds) {
+  const std::string &processor = gpu.loader_target().processor;
+  std::string what = distribution.empty() ? "a build" : "a " + std::string(distribution) + " build";
+  std::string out = "install " + what + " for " + processor + ", or build with " + build_advice(distribution, processor, holds);
+  const Processor *row = find_processor(processor);
+  if (row && !row->generic.empty()) out += "; " + std::string(row->generic) + " covers " + processor + " too";
+  std::string model = gpu.effective ? "" : poses_as(processor, holds);
+  if (!model.empty())
+    out += "; HSA_OVERRIDE_GFX_VERSION=" + override_value(model) + " makes it pose as " + model +
+           ", which is of the same family, but unsupported: kernels may fault";
+  return out;
+}
+
+std::string cpu_advice(std::string_view distribution, const Cpu *cpu) {
+  std::string name = normalized_name(distribution), out;
+  for (const CpuRow &row : kCpuRows)
+    if (row.name == name) out = row.advice;
+  if (out.empty())
+    out = cpu ? "install a build for an older CPU, or rebuild with a lower -march" : "rebuild with a lower -march";
+  if (cpu && !cpu->hypervisor.empty())
+    out += "; this is a virtual machine (" + cpu->hypervisor +
+           "): a CPU type that passes the features of the host through may "
+           "have them";
+  return out;
+}
+
+} // namespace isa_audit

@@ -1,0 +1,68 @@
+// Where the parts of judge() put what they find. Applies the policy's levels and allowances at one place, and counts, for
+// everything and for each distribution, how the things judged fared.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "isa-audit/verdict/judge.h"
+
+namespace isa_audit {
+
+enum class Side : uint8_t { gpu, cpu };
+
+// open: it could not be decided (a GPU that is not there, code of which the guards are not analysed).
+enum class Fate : uint8_t { served, open, partial, failed };
+
+class Court {
+public:
+  Court(const Inventory &inventory, const std::vector<Machine> &machines, const Policy &policy);
+
+  const Inventory &inventory;
+  const std::vector<Machine> &machines;
+  const Policy &policy;
+
+  // Keeps `finding`, at the level that the policy has for its rule if it has one, unless the rule is allowed. True if kept.
+  bool add(Finding finding);
+  // Something owned by `distribution` (may be empty) was judged.
+  void count(Side side, Fate fate, uint32_t input, const std::string &distribution);
+  // add() and count(): an allowed finding leaves its subject served.
+  void rule_on(Side side, Fate fate, Finding finding);
+  // The distribution could not be read whole.
+  void mark_incomplete(uint32_t input, const std::string &distribution);
+
+  Judgement finish();
+
+private:
+  struct Tally {
+    std::array<std::array<uint64_t, 4>, 2> counts{}; // side, fate
+    bool incomplete = false;
+    Verdict verdict() const;
+  };
+
+  Tally *tally_of(uint32_t input, const std::string &distribution);
+  int exit_code() const;
+
+  std::vector<Finding> findings_;
+  Tally all_;
+  std::vector<Tally> distributions_;
+  std::map<std::pair<uint32_t, std::string>, size_t> index_; // (input, name) → distribution
+};
+
+// A finding of `rule` at its default level.
+Finding make_finding(std::string_view rule, const Origin &origin, const std::string &distribution);
+
+// "1 kernel", "12 kernels".
+std::string counted(uint64_t count, std::string_view noun);
+
+// The parts of judge(), one file each.
+void judge_inputs(Court &court);   // problems; inputs without device code
+void judge_labels(Court &court);   // code objects against their own entry ids
+void judge_gpus(Court &court);     // device units against the GPUs of each machine
+void judge_required(Court &court); // device units against --require
+void judge_cpus(Court &court);     // host code against the CPU of each machine
+void judge_max_cpu(Court &court);  // host code against --max-cpu
+
+} // namespace isa_audit

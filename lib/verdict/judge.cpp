@@ -1,0 +1,117 @@
+// judge() runs the parts one after the other; each adds findings and counts fates. A verdict is the worse of the two sides,
+// GPU and CPU. One side is not served when everything on it failed, partly served when something failed or has holes, and
+// open (not judged) when something could not be decided. Holes in the input make a verdict incomplete unless it is bad
+// already: what is missing cannot make it better.
+#include "isa-audit/verdict/judge.h"
+
+#include <algorithm>
+
+#include "court.h"
+
+namespace isa_audit {
+
+const char *verdict_name(Verdict verdict) {
+  switch (verdict) {
+  case Verdict::served: return "served";
+  case Verdict::partly_served: return "partly-served";
+  case Verdict::not_served: return "not-served";
+  case Verdict::not_judged: return "not-judged";
+  case Verdict::incomplete: return "incomplete";
+  }
+  return "";
+}
+
+Court::Court(const Inventory &inventory, const std::vector<Machine> &machines, const Policy &policy)
+    : inventory(inventory), machines(machines), policy(policy), distributions_(inventory.distributions.size()) {
+  for (size_t i = 0; i < inventory.distributions.size(); ++i)
+    index_.emplace(std::pair(inventory.distributions[i].input, inventory.distributions[i].name), i);
+}
+
+bool Court::add(Finding finding) {
+  if (std::ranges::find(policy.allowed, finding.rule) != policy.allowed.end()) return false;
+  if (auto at = policy.levels.find(finding.rule); at != policy.levels.end()) finding.level = at->second;
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+Court::Tally *Court::tally_of(uint32_t input, const std::string &distribution) {
+  auto at = distribution.empty() ? index_.end() : index_.find({input, distribution});
+  return at == index_.end() ? nullptr : &distributions_[at->second];
+}
+
+void Court::count(Side side, Fate fate, uint32_t input, const std::string &distribution) {
+  auto add_to = [&](Tally &tally) { ++tally.counts[static_cast<size_t>(side)][static_cast<size_t>(fate)]; };
+  add_to(all_);
+  if (Tally *tally = tally_of(input, distribution)) add_to(*tally);
+}
+
+void Court::rule_on(Side side, Fate fate, Finding finding) {
+  uint32_t input = finding.origin.input;
+  std::string distribution = finding.distribution;
+  count(side, add(std::move(finding)) ? fate : Fate::served, input, distribution);
+}
+
+void Court::mark_incomplete(uint32_t input, const std::string &distribution) {
+  all_.incomplete = true;
+  if (Tally *tally = tally_of(input, distribution)) tally->incomplete = true;
+}
+
+Verdict Court::Tally::verdict() const {
+  bool judged = false, open = false;
+  Verdict worst = Verdict::served;
+  for (const auto &side : counts) {
+    auto [served, undecided, partial, failed] = side;
+    judged |= served + undecided + partial + failed > 0;
+    open |= undecided > 0;
+    if (failed && !served && !partial && !undecided)
+      worst = Verdict::not_served;
+    else if (failed || partial)
+      worst = std::max(worst, Verdict::partly_served);
+  }
+  if (worst != Verdict::served) return worst;
+  if (incomplete) return Verdict::incomplete;
+  return judged && !open ? Verdict::served : Verdict::not_judged;
+}
+
+int Court::exit_code() const {
+  // An incomplete input is no definite answer; its problems make the exit code 2. A user who sets its level wants 1.
+  auto fails = [&](const Finding &f) {
+    if (f.rule == "input-incomplete" && !policy.levels.contains(f.rule)) return false;
+    return policy.fail_on != FailOn::never && f.level >= (policy.fail_on == FailOn::error ? Level::error : Level::warning);
+  };
+  if (std::ranges::any_of(findings_, fails)) return 1;
+  bool unread = std::ranges::any_of(inventory.problems, [](const Problem &p) { return p.level == Level::error; });
+  bool nothing = inventory.binaries.empty() && inventory.distributions.empty();
+  return unread || nothing ? 2 : 0;
+}
+
+Judgement Court::finish() {
+  std::ranges::sort(findings_, [](const Finding &a, const Finding &b) {
+    if (a.level != b.level) return a.level > b.level;
+    if (a.rule != b.rule) return a.rule < b.rule;
+    if (a.origin != b.origin) return a.origin < b.origin;
+    if (a.subject != b.subject) return a.subject < b.subject;
+    return a < b;
+  });
+  auto [first, last] = std::ranges::unique(findings_);
+  findings_.erase(first, last);
+  Judgement out;
+  out.exit_code = exit_code();
+  out.findings = std::move(findings_);
+  out.verdict = all_.verdict();
+  for (const Tally &tally : distributions_) out.distributions.push_back(tally.verdict());
+  return out;
+}
+
+Judgement judge(const Inventory &inventory, const std::vector<Machine> &machines, const Policy &policy) {
+  Court court(inventory, machines, policy);
+  judge_inputs(court);
+  judge_labels(court);
+  judge_gpus(court);
+  judge_required(court);
+  judge_cpus(court);
+  judge_max_cpu(court);
+  return court.finish();
+}
+
+} // namespace isa_audit

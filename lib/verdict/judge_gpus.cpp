@@ -1,0 +1,273 @@
+// Device units against the GPUs of each machine. A GPU is judged by what the runtime believes it is (the override), and
+// equal GPUs are judged once. Hidden GPUs count only when none is visible: then they are what the user means.
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+
+#include "advice.h"
+#include "court.h"
+#include "isa-audit/verdict/device_units.h"
+#include "isa-audit/verdict/target_order.h"
+#include "kernel_name.h"
+
+namespace isa_audit {
+namespace {
+
+using Gpus = std::vector<const Gpu *>;
+
+Gpus visible_gpus(const Machine &machine) {
+  Gpus out;
+  for (const Gpu &gpu : machine.gpus)
+    if (gpu.visible) out.push_back(&gpu);
+  if (out.empty())
+    for (const Gpu &gpu : machine.gpus) out.push_back(&gpu);
+  return out;
+}
+
+Gpus distinct(const Gpus &gpus) {
+  Gpus out;
+  for (const Gpu *gpu : gpus)
+    if (std::ranges::none_of(out, [&](const Gpu *seen) { return seen->loader_target() == gpu->loader_target(); }))
+      out.push_back(gpu);
+  return out;
+}
+
+const char *part_name(const DeviceUnit &unit) {
+  const DeviceCode &device = *unit.files.front()->device;
+  return device.images.empty() ? "code object" : "device image";
+}
+
+// "gfx90a in 235 of 237 device images".
+std::string how_many(const DeviceUnit &unit, const std::string &target, const Coverage &c) {
+  return target + " in " + std::to_string(c.served) + " of " + counted(c.parts, part_name(unit));
+}
+
+std::string rocblas_text(const DeviceUnit &unit, const std::string &processor) {
+  return unit.origin.path.ends_with("rocblas/library")
+             ? " (\"rocBLAS error: Cannot read TensileLibrary.dat: … for GPU arch : " + processor + "\")"
+             : "";
+}
+
+Finding missing(const DeviceUnit &unit, const Gpu &gpu, Finding finding) {
+  const std::string &processor = gpu.loader_target().processor;
+  if (unit.set)
+    finding.message = "no file of this folder is for " + processor +
+                      ": a library that loads its kernels from here fails at "
+                      "the first call that needs one" +
+                      rocblas_text(unit, processor);
+  else
+    finding.message = "no code for " + processor +
+                      ": the first kernel launched from it fails with hipErrorNoBinaryForGpu (\"no "
+                      "kernel image is available for execution on the device\") or \"invalid device function\"";
+  finding.holds = join_targets(unit_targets(unit));
+  finding.fix = gpu_advice(unit.distribution, gpu, unit_targets(unit));
+  return finding;
+}
+
+// The kernels of images that do not serve the GPU, without those that another image has for it; sorted.
+std::vector<std::string_view> missing_kernels(const DeviceCode &device, const TargetId &gpu) {
+  std::unordered_set<std::string_view> provided;
+  std::vector<std::string_view> out;
+  for (const DeviceImage &image : device.images) {
+    if (!is_judged(image) || !is_served(best_match(image, gpu))) continue;
+    for (const CodeObject &object : image.code_objects)
+      if (is_served(compatible(object, gpu)))
+        for (uint32_t kernel : object.kernels)
+          if (kernel < image.kernel_names.size()) provided.insert(image.kernel_names[kernel]);
+  }
+  for (const DeviceImage &image : device.images) {
+    if (!is_judged(image) || is_served(best_match(image, gpu))) continue;
+    for (const std::string &name : image.kernel_names)
+      if (!provided.contains(name)) out.push_back(name);
+  }
+  std::ranges::sort(out);
+  auto [first, last] = std::ranges::unique(out);
+  out.erase(first, last);
+  return out;
+}
+
+Finding partial(const DeviceUnit &unit, const Gpu &gpu, const Coverage &c, Finding finding) {
+  const DeviceCode &device = *unit.files.front()->device;
+  const std::string &processor = gpu.loader_target().processor;
+  finding.rule = "gpu-target-partial";
+  finding.level = find_rule(finding.rule)->level;
+  finding.holds = how_many(unit, processor, c);
+  std::vector<std::string_view> kernels = missing_kernels(device, gpu.loader_target());
+  if (!kernels.empty())
+    finding.message = counted(kernels.size(), "kernel") + " without code for " + processor + ": " + name_a_few(kernels) +
+                      "; launching one fails with hipErrorInvalidDeviceFunction (\"invalid device function\"), the rest works";
+  else if (c.loose_missing && c.served + 1 == c.parts)
+    finding.message =
+        "no code object outside of the device images is for " + processor + "; what loads them fails, the rest works";
+  else
+    finding.message = "every kernel of the other device images is there for " + processor +
+                      " elsewhere in the file, or they "
+                      "hold none: most likely harmless";
+  finding.fix = gpu_advice(unit.distribution, gpu, unit_targets(unit));
+  return finding;
+}
+
+// The targets of the unit that are for the GPU's processor but with another setting.
+std::vector<std::string> mismatching_targets(const DeviceUnit &unit, const TargetId &gpu) {
+  std::vector<std::string> out;
+  for (const Binary *file : unit.files)
+    for_each_object(*file->device, [&](const CodeObject &object) {
+      Match match = compatible(object, gpu);
+      if (match == Match::xnack_mismatch || match == Match::sramecc_mismatch) out.push_back(object.target.text());
+    });
+  std::ranges::sort(out, TargetOrder());
+  auto [first, last] = std::ranges::unique(out);
+  out.erase(first, last);
+  return out;
+}
+
+Finding mismatch(const DeviceUnit &unit, const Gpu &gpu, const Coverage &c, Finding finding) {
+  const TargetId &target = gpu.loader_target();
+  std::vector<std::string> others = mismatching_targets(unit, target);
+  finding.rule = "gpu-feature-mismatch";
+  finding.level = c.served ? Level::warning : Level::error;
+  finding.subject = target.text();
+  finding.holds = join_targets(others);
+  if (c.served) finding.holds += ", " + how_many(unit, target.text(), c);
+  finding.message = "the code is for " + target.processor + " but not for its settings (" + target.text() +
+                    "): the loader refuses it, kernels fail with hipErrorNoBinaryForGpu";
+  if (!gpu.assumed.empty()) finding.message += "; the settings of this GPU are assumed, not read";
+  bool wants_xnack = std::ranges::any_of(others, [](const std::string &t) { return t.ends_with(":xnack+"); });
+  if (wants_xnack && target.xnack == Setting::off) finding.fix = "run with HSA_XNACK=1 if the GPU supports it, or ";
+  finding.fix += "build the target without settings: " + build_advice(unit.distribution, target.processor, {});
+  return finding;
+}
+
+void note_how_served(Court &court, const DeviceUnit &unit, const Coverage &c, Finding finding) {
+  finding.level = Level::note;
+  if (c.generic) {
+    finding.rule = "gpu-generic-only";
+    finding.message = "runs by a generic processor's code in " + std::to_string(c.generic) + " of " +
+                      counted(c.parts, part_name(unit)) +
+                      ": needs ROCm 6.3 or newer, and is slower where native code would differ";
+    court.add(finding);
+  }
+  if (c.spirv) {
+    finding.rule = "gpu-runtime-compiled";
+    finding.message = "compiled from SPIR-V at first use in " + std::to_string(c.spirv) + " of " +
+                      counted(c.parts, part_name(unit)) +
+                      ": slow at first, and needs ROCm 6.4 or newer with its device libraries";
+    court.add(std::move(finding));
+  }
+}
+
+void judge_unit(Court &court, int machine, const DeviceUnit &unit, const Gpu &gpu) {
+  const TargetId &target = gpu.loader_target();
+  Coverage c = cover(unit, {&target, 1}, Spirv::counts);
+  Finding finding = make_finding("gpu-target-missing", unit.origin, unit.distribution);
+  finding.machine = machine;
+  finding.subject = target.processor;
+  finding.holds = join_targets(unit_targets(unit));
+  if (c.complete()) {
+    court.count(Side::gpu, Fate::served, unit.origin.input, unit.distribution);
+    note_how_served(court, unit, c, std::move(finding));
+    return;
+  }
+  Fate fate = c.served ? Fate::partial : Fate::failed;
+  if (c.mismatched == c.parts - c.served)
+    court.rule_on(Side::gpu, fate, mismatch(unit, gpu, c, std::move(finding)));
+  else if (c.served)
+    court.rule_on(Side::gpu, fate, partial(unit, gpu, c, std::move(finding)));
+  else
+    court.rule_on(Side::gpu, fate, missing(unit, gpu, std::move(finding)));
+}
+
+// Images that a GPU would have but for one before it.
+struct Loss {
+  const Gpu *blocker = nullptr; // of the first image that suffers
+  uint64_t images = 0;
+  Gpus losers;
+};
+
+// HIP goes through the GPUs in order and stops at the first without code; at the very first, all lose the image.
+Loss find_losses(const DeviceCode &device, const Gpus &gpus) {
+  Loss loss;
+  for (const DeviceImage &image : device.images) {
+    if (!is_judged(image)) continue;
+    auto serves = [&](const Gpu *gpu) { return is_served(best_match(image, gpu->loader_target())); };
+    auto blocker = std::ranges::find_if_not(gpus, serves);
+    if (blocker == gpus.end()) continue;
+    bool hurts = false;
+    for (auto gpu = blocker + 1; gpu != gpus.end(); ++gpu) {
+      if (!serves(*gpu)) continue;
+      hurts = true;
+      if (std::ranges::find(loss.losers, *gpu) == loss.losers.end()) loss.losers.push_back(*gpu);
+    }
+    if (!hurts) continue;
+    ++loss.images;
+    if (!loss.blocker) loss.blocker = *blocker;
+  }
+  return loss;
+}
+
+void judge_mixed(Court &court, int machine, const DeviceUnit &unit, const Gpus &gpus) {
+  if (unit.set) return; // libraries open these by name, one for each GPU
+  const DeviceCode &device = *unit.files.front()->device;
+  Loss loss = find_losses(device, gpus);
+  if (!loss.blocker) return;
+  Finding finding = make_finding("gpu-mixed-machine", unit.origin, unit.distribution);
+  finding.machine = machine;
+  finding.subject = loss.blocker->loader_target().processor;
+  finding.holds = join_targets(unit_targets(unit));
+  std::vector<std::string> losers;
+  for (const Gpu *gpu : distinct(loss.losers)) losers.push_back(gpu->loader_target().processor);
+  finding.message = "HIP stops at " + finding.subject + ", which " + counted(loss.images, "device image") + " of the file " +
+                    (loss.images == 1 ? "lacks" : "lack") + ": " + join_targets(losers) + " behind it " +
+                    (loss.losers.size() == 1 ? "loses" : "lose") +
+                    " the code too (hipErrorInvalidImage or \"invalid device function\")";
+  finding.fix = "hide " + finding.subject + " with HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES";
+  court.rule_on(Side::gpu, Fate::partial, std::move(finding));
+}
+
+void tell_overrides(Court &court, int index, const Machine &machine, const Gpus &gpus) {
+  for (const Gpu *gpu : gpus) {
+    if (!gpu->effective || gpu->effective->processor == gpu->target.processor) continue;
+    Finding finding = make_finding("gpu-override-active", {}, "");
+    finding.machine = index;
+    finding.subject = gpu->target.processor;
+    finding.holds = gpu->effective->processor;
+    auto value = machine.overrides.find("HSA_OVERRIDE_GFX_VERSION");
+    finding.message = "the GPU is " + gpu->target.processor + " but poses as " + gpu->effective->processor +
+                      " (HSA_OVERRIDE_GFX_VERSION" + (value == machine.overrides.end() ? "" : "=" + value->second) +
+                      "): code for the other processor may fault, hang or compute wrong results";
+    finding.fix = "unset HSA_OVERRIDE_GFX_VERSION when there is code for " + gpu->target.processor;
+    court.add(std::move(finding));
+  }
+}
+
+void tell_no_gpu(Court &court, int machine) {
+  Finding finding = make_finding("no-local-gpu", {}, "");
+  finding.machine = machine;
+  finding.message = "no GPU was found on this machine: GPU code was not judged";
+  finding.fix = "name the GPU to judge for, for example --gpu gfx942; --gpu none if none is meant";
+  court.rule_on(Side::gpu, Fate::open, std::move(finding));
+}
+
+} // namespace
+
+void judge_gpus(Court &court) {
+  std::vector<DeviceUnit> units = device_units(court.inventory);
+  for (size_t i = 0; i < court.machines.size(); ++i) {
+    const Machine &machine = court.machines[i];
+    int index = static_cast<int>(i);
+    if (!machine.judge_gpus) continue;
+    Gpus visible = visible_gpus(machine), gpus = distinct(visible);
+    if (gpus.empty()) {
+      tell_no_gpu(court, index);
+      for (const DeviceUnit &unit : units) court.count(Side::gpu, Fate::open, unit.origin.input, unit.distribution);
+      continue;
+    }
+    tell_overrides(court, index, machine, gpus);
+    for (const DeviceUnit &unit : units) {
+      for (const Gpu *gpu : gpus) judge_unit(court, index, unit, *gpu);
+      if (gpus.size() > 1) judge_mixed(court, index, unit, visible);
+    }
+  }
+}
+
+} // namespace isa_audit
