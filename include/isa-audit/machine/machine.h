@@ -19,6 +19,8 @@ struct Gpu {
   std::string name;                  // marketing name where known; may be empty
   bool visible = true;               // false: hidden by *_VISIBLE_DEVICES or no access to its render node
   std::vector<std::string> notes;    // one sentence each: why hidden, what was assumed
+  std::string found;                 // how it was found: "KFD node 1", "DRM card0", "--gpu"
+  std::string pci;                   // "1002:74a1 at 0000:05:00.0" where known
 
   const TargetId &loader_target() const { return effective ? *effective : target; }
 };
@@ -29,6 +31,7 @@ struct Cpu {
   IsaSet features;                // usable: what the OS or hypervisor masks counts as absent
   std::string hypervisor;         // "KVM", "VMware", …; empty on bare metal or when unknown
   std::vector<std::string> notes; // masked flags, translated CPU
+  std::string found;              // how it was found: "CPUID", "/proc/cpuinfo", "--cpu"
 };
 
 enum class How : uint8_t { detected, given, profile };
@@ -37,7 +40,8 @@ const char *how_name(How how);
 struct Machine {
   How how = How::given;
   bool judge_gpus = false;       // false: --gpu none
-  std::vector<Gpu> gpus;         // in the order of the runtime; with judge_gpus and none here: no local GPU was found
+  std::vector<Gpu> gpus;         // visible ones first, in the order of the runtime; then hidden ones in the order of KFD. With
+                                 // judge_gpus and none here: no local GPU was found
   std::optional<Cpu> cpu;        // none: --cpu none
   std::vector<std::string> rocm; // versions of ROCm found, "7.0.2"
   std::string driver;            // amdgpu version where known

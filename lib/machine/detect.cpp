@@ -1,0 +1,87 @@
+// Puts a machine together from what was asked for. Each half is detected, given or left out on its own.
+#include "isa-audit/machine/detect.h"
+
+#include <cstdlib>
+#include <unistd.h>
+
+#include "isa-audit/machine/cpu.h"
+#include "isa-audit/machine/gpus.h"
+#include "isa-audit/machine/root.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace isa_audit {
+
+namespace {
+
+using llvm::StringRef;
+
+llvm::Error give_gpus(StringRef list, Machine &machine) {
+  llvm::Expected<std::vector<TargetId>> targets = parse_target_list(list);
+  if (!targets) return targets.takeError();
+  for (TargetId &target : *targets) {
+    if (target.kind != TargetKind::native || target.vendor != Vendor::amd)
+      return make_error(
+          llvm::formatv("'{0}' is not a GPU: --gpu takes processors such as gfx942 or gfx1100", target.text()).str());
+    machine.gpus.push_back(assume_settings(std::move(target)));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<Cpu> detect_cpu(const Root &root) {
+  if (root.is_real()) {
+    Cpu cpu = judge_cpu(read_cpuid());
+    cpu.found = "CPUID";
+    return cpu;
+  }
+  std::optional<std::string> text = root.read("/proc/cpuinfo", 1 << 20);
+  if (!text) return make_error("no readable proc/cpuinfo below the given root");
+  llvm::Expected<CpuIdentity> identity = parse_cpuinfo(*text);
+  if (!identity) return identity.takeError();
+  Cpu cpu = judge_cpu(std::move(*identity));
+  cpu.found = "/proc/cpuinfo";
+  return cpu;
+}
+
+} // namespace
+
+const char *how_name(How how) { return how == How::detected ? "detected" : how == How::given ? "given" : "profile"; }
+
+Environment read_environment() {
+  Environment environment;
+  for (char **entry = environ; entry && *entry; ++entry) {
+    auto [name, value] = StringRef(*entry).split('=');
+    if (is_gpu_variable(name)) environment.emplace(name.str(), value.str());
+  }
+  return environment;
+}
+
+llvm::Expected<Machine> make_machine(const MachineRequest &request, const Environment &environment) {
+  Machine machine;
+  Root root(request.root);
+  if (!root.is_real() && !root.exists("/")) return make_error(llvm::formatv("no folder {0}", request.root).str());
+  if (request.gpu == "auto") {
+    machine.how = How::detected;
+    machine.judge_gpus = true;
+    detect_gpus(root, environment, machine);
+  } else if (request.gpu != "none") {
+    machine.judge_gpus = true;
+    if (llvm::Error error = give_gpus(request.gpu, machine)) return error;
+  }
+  if (request.cpu == "auto") {
+    machine.how = How::detected;
+    llvm::Expected<Cpu> cpu = detect_cpu(root);
+    // A tree without a CPU still answers for its GPUs.
+    if (cpu)
+      machine.cpu = std::move(*cpu);
+    else
+      machine.notes.push_back("CPU not found: " + llvm::toString(cpu.takeError()));
+  } else if (request.cpu != "none") {
+    llvm::Expected<Cpu> cpu = parse_cpu(request.cpu);
+    if (!cpu) return cpu.takeError();
+    machine.cpu = std::move(*cpu);
+  }
+  return machine;
+}
+
+} // namespace isa_audit
