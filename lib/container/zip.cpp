@@ -2,9 +2,11 @@
 //
 //   [anything] (local header, name, extra, data)* central directory [zip64 end record and locator] end record [comment]
 //
-// The central directory rules; a local header only says where the data starts, and is held against the directory by minizip.
-// minizip reads the directory from the mapped bytes; it finds data in front of the archive (self-extracting files) by itself.
-// Traps it leaves to us:
+// The central directory rules; a local header says where the data starts and has to agree with it. minizip finds and reads
+// the directory in the mapped bytes, also behind data in front of the archive (self-extracting files). Traps of minizip 1.1:
+//   - it takes the end of the file for zeros unless the error function says otherwise;
+//   - where `long` has 64 bits it never reads the zip64 extra field, so sizes and offsets from there are read here, and local
+//     headers with them;
 //   - it believes the 16-bit member count, which writers without zip64 let wrap (70,000 members count as 4,464): the walk
 //     here goes from header to header while there is one, and holds the count against the result;
 //   - it does not look whether the data lies inside the file, nor whether members overlap (a zip bomb that gives the same
@@ -17,6 +19,7 @@
 #include <memory>
 #include <minizip/unzip.h>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -25,8 +28,9 @@ namespace isa_audit {
 namespace {
 
 constexpr uint32_t kLocalMagic = 0x04034b50, kCentralMagic = 0x02014b50, kEndMagic = 0x06054b50, kSpannedMagic = 0x08074b50;
-constexpr uint64_t kCentralHeader = 46, kEndRecord = 22;
-constexpr unsigned kEncrypted = 1, kStrongEncryption = 1 << 6, kMaskedHeader = 1 << 13;
+constexpr uint64_t kLocalHeader = 30, kCentralHeader = 46, kEndRecord = 22;
+constexpr uint16_t kZip64Extra = 1;
+constexpr unsigned kEncrypted = 1, kDescriptor = 1 << 3, kStrongEncryption = 1 << 6, kMaskedHeader = 1 << 13;
 
 bool has_magic(const Bytes &bytes, uint64_t at, uint32_t magic) {
   return bytes.contains(at, 4) && read_le<uint32_t>(bytes.data() + at) == magic;
@@ -65,11 +69,37 @@ long seek_stream(voidpf, voidpf handle, ZPOS64_T offset, int origin) {
   return 0;
 }
 
-int no_error(voidpf, voidpf) { return 0; }
+int close_stream(voidpf, voidpf) { return 0; }
+
+// Asked only after a read that fell short: without an error minizip takes the end of the file for zeros.
+int always_error(voidpf, voidpf) { return 1; }
 
 struct CloseZip {
   void operator()(void *zip) const { unzClose(zip); }
 };
+
+// The values that the zip64 extra field has for those fields of a central header that are all ones, in the field's order.
+// False if it is cut short.
+bool read_zip64(std::span<const uint8_t> extra, uint64_t &size, uint64_t &packed, uint64_t &offset) {
+  for (size_t at = 0; extra.size() - at >= 4;) {
+    const auto id = read_le<uint16_t>(&extra[at]);
+    const size_t length = read_le<uint16_t>(&extra[at + 2]);
+    at += 4;
+    if (length > extra.size() - at) return id != kZip64Extra;
+    if (id == kZip64Extra) {
+      std::span<const uint8_t> values = extra.subspan(at, length);
+      for (uint64_t *field : {&size, &packed, &offset}) {
+        if (*field != UINT32_MAX) continue;
+        if (values.size() < 8) return false;
+        *field = read_le<uint64_t>(values.data());
+        values = values.subspan(8);
+      }
+      return true;
+    }
+    at += length;
+  }
+  return true;
+}
 
 struct Listed {
   std::string name;
@@ -82,13 +112,16 @@ public:
       : file_(file), input_(input), prefix_(prefix), feed_(feed), stream_{&file} {}
 
   void run() {
-    zlib_filefunc64_def functions = {open_stream, read_stream, nullptr, tell_stream, seek_stream, no_error, no_error, &stream_};
+    zlib_filefunc64_def functions = {open_stream, read_stream,  nullptr,      tell_stream,
+                                     seek_stream, close_stream, always_error, &stream_};
     zip_.reset(unzOpen2_64("", &functions));
     if (!zip_) {
       std::string message = why_not_opened();
       if (!message.empty()) tell(Level::error, "", std::move(message));
       return;
     }
+    // minizip is content with the zip64 end record.
+    if (!find_end_record()) tell(Level::warning, "", "zip end record missing: the file is truncated?");
     list_directory();
     drop_overlapping();
     for (Listed &listed : listed_)
@@ -102,22 +135,27 @@ private:
     feed_.problem({level, Origin{input_, std::move(path), "", 0}, std::move(message)});
   }
 
+  // The last whole end record, which a comment of up to 64 KiB may follow.
+  std::optional<uint64_t> find_end_record() const {
+    if (file_.size() < kEndRecord) return std::nullopt;
+    const uint64_t last = file_.size() - kEndRecord, first = last > UINT16_MAX ? last - UINT16_MAX : 0;
+    for (uint64_t at = last + 1; at-- > first;)
+      if (has_magic(file_, at, kEndMagic)) return at;
+    return std::nullopt;
+  }
+
   // Empty for an archive without members.
   std::string why_not_opened() const {
-    const uint64_t last = file_.size() < kEndRecord ? 0 : file_.size() - kEndRecord;
-    const uint64_t first = last > UINT16_MAX ? last - UINT16_MAX : 0;
-    for (uint64_t at = last + 1; at-- > first;) {
-      if (!has_magic(file_, at, kEndMagic) || !file_.contains(at, kEndRecord)) continue;
-      const uint8_t *record = file_.data() + at;
-      if (read_le<uint16_t>(record + 4) != 0 || read_le<uint16_t>(record + 6) != 0 ||
-          read_le<uint16_t>(record + 8) != read_le<uint16_t>(record + 10))
-        return "a part of a zip archive split over several disks, which cannot be read";
-      const uint64_t size = read_le<uint32_t>(record + 12), offset = read_le<uint32_t>(record + 16);
-      if (at == 0 && size == 0 && offset == 0 && read_le<uint16_t>(record + 10) == 0) return {};
-      return "zip central directory missing where the end record places it (" + std::to_string(size) + " bytes at offset " +
-             std::to_string(offset) + "): the file is damaged";
-    }
-    return "zip central directory missing: the file is truncated?";
+    const std::optional<uint64_t> end = find_end_record();
+    if (!end) return "zip central directory missing: the file is truncated?";
+    const uint8_t *record = file_.data() + *end;
+    if (read_le<uint16_t>(record + 4) != 0 || read_le<uint16_t>(record + 6) != 0 ||
+        read_le<uint16_t>(record + 8) != read_le<uint16_t>(record + 10))
+      return "a part of a zip archive split over several disks, which cannot be read";
+    const uint64_t size = read_le<uint32_t>(record + 12), offset = read_le<uint32_t>(record + 16);
+    if (*end == 0 && size == 0 && offset == 0 && read_le<uint16_t>(record + 10) == 0) return {};
+    return "zip central directory missing where the end record places it (" + std::to_string(size) + " bytes at offset " +
+           std::to_string(offset) + "): the file is damaged";
   }
 
   void list_directory() {
@@ -126,16 +164,16 @@ private:
     unzGoToFirstFile(zip_.get());
     // Read off before any member: the position of the first header in the file, and in minizip's counting.
     directory_ = stream_.last_seek;
-    const uint64_t base = directory_ - unzGetOffset64(zip_.get());
+    base_ = directory_ - unzGetOffset64(zip_.get());
     uint64_t at = directory_;
     uint64_t count = 0;
-    std::string name(UINT16_MAX + 1, '\0');
     for (; has_magic(file_, at, kCentralMagic); ++count) {
       unz_file_info64 info;
-      if (unzSetOffset64(zip_.get(), at - base) != UNZ_OK ||
-          unzGetCurrentFileInfo64(zip_.get(), &info, name.data(), name.size(), nullptr, 0, nullptr, 0) != UNZ_OK)
+      if (unzSetOffset64(zip_.get(), at - base_) != UNZ_OK ||
+          unzGetCurrentFileInfo64(zip_.get(), &info, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK ||
+          !file_.contains(at + kCentralHeader, info.size_filename + info.size_file_extra))
         break;
-      add(info, std::string_view(name).substr(0, info.size_filename));
+      add(info, at);
       at += kCentralHeader + info.size_filename + info.size_file_extra + info.size_file_comment;
     }
     if (has_magic(file_, at, kCentralMagic) || count < global.number_entry)
@@ -148,18 +186,12 @@ private:
                std::to_string(count));
   }
 
-  void add(const unz_file_info64 &info, std::string_view raw_name) {
+  // `at`: the central header, which with its name and extra field lies in the file.
+  void add(const unz_file_info64 &info, uint64_t at) {
+    const std::string_view raw_name = file_.text().substr(at + kCentralHeader, info.size_filename);
     if (raw_name.ends_with('/') || raw_name.ends_with('\\')) return; // a folder
     const unsigned host = (info.version >> 8) & 0xff;                // 0: DOS, 10: NTFS of the format, 11: what .NET writes
-    std::string name = shown_zip_name(raw_name, host == 0 || host == 10 || host == 11);
-    if (name.empty()) name = "(no name)";
-    const unsigned copies = ++seen_[name];
-    if (copies > 1) {
-      tell(Level::warning, name, "the archive has another member of this name: shown with #" + std::to_string(copies));
-      name += '#';
-      name += std::to_string(copies);
-      while (!seen_.emplace(name, 1).second) name += "'";
-    }
+    std::string name = unique_name(shown_zip_name(raw_name, host == 0 || host == 10 || host == 11));
     if (name.find("%2E%2E") != std::string::npos && raw_name.find("..") != std::string_view::npos)
       tell(Level::warning, name, "the member's name leads out of the archive's folder with '..'");
 
@@ -169,13 +201,28 @@ private:
                  info.uncompressed_size,
                  static_cast<uint32_t>(info.crc),
                  static_cast<uint16_t>(info.compression_method)};
-    std::string trouble = place(info, data);
+    std::string trouble = place(info, at, data);
     if (!trouble.empty()) return tell(Level::error, name, std::move(trouble));
     listed_.push_back({std::move(name), std::move(data)});
   }
 
-  // Sets where the data of the current member starts, or says why it cannot be read.
-  std::string place(const unz_file_info64 &info, ZipData &data) {
+  std::string unique_name(std::string name) {
+    if (name.empty()) name = "(no name)";
+    const unsigned copies = ++seen_[name];
+    if (copies == 1) return name;
+    const std::string suffix = '#' + std::to_string(copies);
+    tell(Level::warning, name, "the archive has another member of this name: shown with " + suffix);
+    name += suffix;
+    while (!seen_.emplace(name, 1).second) name += '\'';
+    return name;
+  }
+
+  // Completes `data` with what the zip64 field says and with where it starts, or says why it cannot be read.
+  std::string place(const unz_file_info64 &info, uint64_t at, ZipData &data) {
+    const uint8_t *header = file_.data() + at;
+    uint64_t offset = read_le<uint32_t>(header + 42);
+    const std::span<const uint8_t> extra(header + kCentralHeader + info.size_filename, info.size_file_extra);
+    if (!read_zip64(extra, data.size, data.packed, offset)) return "damaged: its zip64 field is cut short";
     if (info.flag & (kEncrypted | kStrongEncryption | kMaskedHeader)) return "encrypted: cannot be read";
     if (data.method != kZipStored && data.method != kZipDeflate)
       return "compressed by " + zip_method_name(data.method) + ", which is not supported";
@@ -183,15 +230,32 @@ private:
       return "lies on disk " + std::to_string(info.disk_num_start) + " of a split archive, which cannot be read";
     std::string impossible = impossible_size(data.method, data.packed, data.size);
     if (!impossible.empty()) return "damaged: " + impossible;
-    int method = 0;
-    if (unzOpenCurrentFile2(zip_.get(), &method, nullptr, 1) != UNZ_OK)
-      return "damaged: its local header is missing or disagrees with the central directory";
-    data.at = unzGetCurrentFileZStreamPos64(zip_.get());
-    unzCloseCurrentFile(zip_.get());
+
+    const uint64_t local = base_ + offset; // may wrap: what is not a header in the file is caught below
+    if (offset > file_.size() || !has_magic(file_, local, kLocalMagic) ||
+        !file_.contains(local, kLocalHeader + info.size_filename))
+      return "damaged: its local header is missing at offset " + std::to_string(local);
+    if (!agrees(file_.data() + local, header, info, data))
+      return "damaged: its local header and the central directory disagree";
+    data.at = local + kLocalHeader + info.size_filename + read_le<uint16_t>(file_.data() + local + 28);
     if (data.at > directory_ || data.packed > directory_ - data.at)
       return "damaged: its " + std::to_string(data.packed) + " bytes at offset " + std::to_string(data.at) +
              " reach into the central directory or beyond the file";
     return {};
+  }
+
+  // Whether a local header says what the central one says. Its checksum and sizes are zero when they follow the data, and
+  // all ones when they are in its own zip64 field.
+  static bool agrees(const uint8_t *local, const uint8_t *central, const unz_file_info64 &info, const ZipData &data) {
+    const auto flags = read_le<uint16_t>(local + 6);
+    if (flags & kEncrypted || read_le<uint16_t>(local + 8) != data.method ||
+        read_le<uint16_t>(local + 26) != info.size_filename)
+      return false;
+    if (std::memcmp(local + kLocalHeader, central + kCentralHeader, info.size_filename) != 0) return false;
+    if (flags & kDescriptor) return true;
+    const auto packed = read_le<uint32_t>(local + 18), size = read_le<uint32_t>(local + 22);
+    return read_le<uint32_t>(local + 14) == data.crc && (packed == UINT32_MAX || packed == data.packed) &&
+           (size == UINT32_MAX || size == data.size);
   }
 
   // Members may share all of their data (a writer that stores equal files once) but not parts of it.
@@ -227,6 +291,7 @@ private:
   Stream stream_;
   std::unique_ptr<void, CloseZip> zip_;
   uint64_t directory_ = 0; // offset of the central directory in the file
+  uint64_t base_ = 0;      // what is added to an offset of the archive: the length of what is in front of it
   std::vector<Listed> listed_;
   std::unordered_map<std::string, unsigned> seen_;
 };
