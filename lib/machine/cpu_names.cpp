@@ -97,7 +97,8 @@ constexpr IntelRow kIntel[] = {
 };
 
 std::string_view intel_name(unsigned family, unsigned model, const IsaSet &features) {
-  if (family == 15) return "nocona";
+  // Hypervisors show family 15 for what is none (KVM as Hyper-V on Xeon Gold): no such processor had SSSE3.
+  if (family == 15) return features.contains(Feature::ssse3) ? std::string_view() : "nocona";
   if (family == 18 && (model == 1 || model == 3)) return "novalake";
   if (family == 19 && model == 1) return "diamondrapids";
   if (family != 6) return {};
@@ -132,7 +133,8 @@ std::string_view cpu_name_by_numbers(std::string_view vendor, unsigned family, u
   // Hygon's Dhyana is AMD's first Zen under another vendor's name.
   if (vendor == "HygonGenuine") return family == 0x18 ? "znver1" : std::string_view();
   if (vendor != "AuthenticAMD") return {};
-  if (family == 15) return features.contains(Feature::sse3) ? "k8-sse3" : "k8";
+  if (family == 15)
+    return features.contains(Feature::ssse3) ? std::string_view() : features.contains(Feature::sse3) ? "k8-sse3" : "k8";
   for (const AmdRow &row : kAmd)
     if (row.family == family && row.first <= model && model <= row.last) return row.name;
   return {};

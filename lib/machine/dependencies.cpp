@@ -102,7 +102,6 @@ constexpr Need kNeeds[] = {
     {Feature::amx_avx512, Feature::amx_tile},
     {Feature::amx_avx512, Feature::avx10_2},
     {Feature::apx, Feature::xsave},
-    {Feature::tsxldtrk, Feature::rtm},
 };
 
 std::array<IsaSet, kFeatureCount> close_needs() {

@@ -28,6 +28,20 @@ llvm::Error give_gpus(StringRef list, Machine &machine) {
   return llvm::Error::success();
 }
 
+// The firmware's maker, by which a hypervisor that /proc/cpuinfo only flags can be named.
+constexpr std::pair<StringRef, const char *> kMakers[] = {
+    {"QEMU", "KVM"},    {"VMware", "VMware"},       {"innotek", "VirtualBox"}, {"Microsoft", "Hyper-V"},
+    {"Xen", "Xen"},     {"Parallels", "Parallels"}, {"Amazon EC2", "KVM"},     {"Google", "KVM"},
+    {"Nutanix", "KVM"}, {"Red Hat", "KVM"},
+};
+
+std::string hypervisor_by_firmware(const Root &root) {
+  std::string maker = root.line("/sys/class/dmi/id/sys_vendor");
+  for (const auto &[prefix, name] : kMakers)
+    if (StringRef(maker).starts_with(prefix)) return name;
+  return {};
+}
+
 llvm::Expected<Cpu> detect_cpu(const Root &root) {
   if (root.is_real()) {
     Cpu cpu = judge_cpu(read_cpuid());
@@ -38,6 +52,7 @@ llvm::Expected<Cpu> detect_cpu(const Root &root) {
   if (!text) return make_error("no readable proc/cpuinfo below the given root");
   llvm::Expected<CpuIdentity> identity = parse_cpuinfo(*text);
   if (!identity) return identity.takeError();
+  if (identity->hypervisor_flag) identity->hypervisor = hypervisor_by_firmware(root);
   Cpu cpu = judge_cpu(std::move(*identity));
   cpu.found = "/proc/cpuinfo";
   return cpu;

@@ -135,6 +135,7 @@ std::string access_note(const Root &root, const std::string &path, int error) {
 // libhsakmt: a render node that is missing or refused with EPERM hides its GPU; any other failure, and a node without render
 // minor, stops the whole topology.
 void judge_access(const Root &root, std::vector<Candidate> &candidates, Machine &machine) {
+  if (candidates.empty()) return;
   if (!root.is_real() && !root.exists("/dev")) {
     machine.notes.push_back("no dev folder below the given root: access to the GPUs was not judged");
     return;

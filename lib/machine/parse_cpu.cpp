@@ -48,7 +48,7 @@ constexpr std::pair<std::string_view, Feature> kOtherSpellings[] = {
     {"avx512vnni", Feature::avx512vnni},
 };
 
-// The nearest of `names` by edit distance, at most three of them, as " (did you mean …?)"; empty when none is near.
+// The nearest of `names` by edit distance, at most four of them, as " (did you mean …?)"; empty when none is near.
 std::string did_you_mean(StringRef text, const std::vector<std::string> &names) {
   std::vector<std::pair<unsigned, std::string>> near;
   std::string lower = text.lower();
@@ -61,7 +61,7 @@ std::string did_you_mean(StringRef text, const std::vector<std::string> &names) 
   std::stable_sort(near.begin(), near.end());
   if (near.empty()) return {};
   std::string out;
-  for (size_t i = 0; i < std::min<size_t>(near.size(), 3); ++i) out.append(i ? ", " : "").append(near[i].second);
+  for (size_t i = 0; i < std::min<size_t>(near.size(), 4); ++i) out.append(i ? ", " : "").append(near[i].second);
   return llvm::formatv(" (did you mean {0}?)", out).str();
 }
 
@@ -94,6 +94,18 @@ llvm::Error apply_edits(StringRef edits, IsaSet &features) {
     edits = edits.drop_front(end);
   }
   return llvm::Error::success();
+}
+
+// "x86-64-v5" reads as x86-64 without the feature v5: where what follows the name is no feature, the name may be mistyped.
+llvm::Error doubt_name(StringRef text, size_t end) {
+  StringRef rest = text.drop_front(end);
+  if (!rest.consume_front("-")) return llvm::Error::success();
+  if (longest_known_prefix(rest, [](StringRef name) { return find_feature_spelling(name).has_value(); }) != StringRef::npos)
+    return llvm::Error::success();
+  StringRef word = text.take_front(text.find('+'));
+  std::string near = did_you_mean(word, cpu_model_names());
+  if (near.empty()) return llvm::Error::success();
+  return make_error(llvm::formatv("'{0}' is not a CPU that is known here{1}", word, near).str());
 }
 
 llvm::Expected<Cpu> read_cpuinfo_file(StringRef file) {
@@ -144,6 +156,7 @@ llvm::Expected<Cpu> parse_cpu(std::string_view given) {
                                     word, did_you_mean(word, cpu_model_names()))
                           .str());
   }
+  if (llvm::Error error = doubt_name(text, end)) return error;
   CpuModel model = *find_cpu_model(text.take_front(end));
   Cpu cpu;
   cpu.name = model.name + text.drop_front(end).str();

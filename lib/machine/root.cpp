@@ -18,7 +18,8 @@
 namespace isa_audit {
 
 int Root::open(std::string_view path, int flags) const {
-  flags |= O_CLOEXEC | O_NOCTTY;
+  // openat2 refuses O_PATH together with flags that have no meaning for it.
+  flags |= flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY;
   size_t start = std::min(path.find_first_not_of('/'), path.size());
   std::string relative(start == path.size() ? "." : path.substr(start));
   if (is_real()) return ::open(("/" + relative).c_str(), flags);
