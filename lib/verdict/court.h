@@ -26,11 +26,12 @@ public:
 
   // Keeps `finding`, at the level that the policy has for its rule if it has one, unless the rule is allowed. True if kept.
   bool add(Finding finding);
-  // Something owned by `distribution` (may be empty) was judged.
+  // Something owned by `distribution` was judged (of the input itself when empty).
   void count(Side side, Fate fate, uint32_t input, const std::string &distribution);
   // add() and count(): an allowed finding leaves its subject served.
   void rule_on(Side side, Fate fate, Finding finding);
   // The distribution could not be read whole.
+  static constexpr uint32_t kNoInput = UINT32_MAX;
   void mark_incomplete(uint32_t input, const std::string &distribution);
 
   Judgement finish();
@@ -42,12 +43,12 @@ private:
     Verdict verdict() const;
   };
 
-  Tally *tally_of(uint32_t input, const std::string &distribution);
+  Tally *tally_of(uint32_t input, const std::string &distribution); // nullptr: of a machine, not of an input
   int exit_code() const;
 
   std::vector<Finding> findings_;
   Tally all_;
-  std::vector<Tally> distributions_;
+  std::vector<Tally> distributions_, inputs_;
   std::map<std::pair<uint32_t, std::string>, size_t> index_; // (input, name) → distribution
 };
 

@@ -22,7 +22,8 @@ const char *verdict_name(Verdict verdict) {
 }
 
 Court::Court(const Inventory &inventory, const std::vector<Machine> &machines, const Policy &policy)
-    : inventory(inventory), machines(machines), policy(policy), distributions_(inventory.distributions.size()) {
+    : inventory(inventory), machines(machines), policy(policy), distributions_(inventory.distributions.size()),
+      inputs_(inventory.inputs.size()) {
   for (size_t i = 0; i < inventory.distributions.size(); ++i)
     index_.emplace(std::pair(inventory.distributions[i].input, inventory.distributions[i].name), i);
 }
@@ -35,8 +36,8 @@ bool Court::add(Finding finding) {
 }
 
 Court::Tally *Court::tally_of(uint32_t input, const std::string &distribution) {
-  auto at = distribution.empty() ? index_.end() : index_.find({input, distribution});
-  return at == index_.end() ? nullptr : &distributions_[at->second];
+  if (auto at = index_.find({input, distribution}); at != index_.end()) return &distributions_[at->second];
+  return input < inputs_.size() ? &inputs_[input] : nullptr;
 }
 
 void Court::count(Side side, Fate fate, uint32_t input, const std::string &distribution) {
@@ -46,7 +47,8 @@ void Court::count(Side side, Fate fate, uint32_t input, const std::string &distr
 }
 
 void Court::rule_on(Side side, Fate fate, Finding finding) {
-  uint32_t input = finding.origin.input;
+  bool of_machine = finding.origin.path.empty() && finding.machine >= 0;
+  uint32_t input = of_machine ? kNoInput : finding.origin.input;
   std::string distribution = finding.distribution;
   count(side, add(std::move(finding)) ? fate : Fate::served, input, distribution);
 }
@@ -100,6 +102,7 @@ Judgement Court::finish() {
   out.findings = std::move(findings_);
   out.verdict = all_.verdict();
   for (const Tally &tally : distributions_) out.distributions.push_back(tally.verdict());
+  for (const Tally &tally : inputs_) out.inputs.push_back(tally.verdict());
   return out;
 }
 

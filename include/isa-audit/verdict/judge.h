@@ -28,6 +28,7 @@ struct Judgement {
   std::vector<Finding> findings;         // by level (errors first), rule, origin, subject
   Verdict verdict = Verdict::not_judged; // of everything
   std::vector<Verdict> distributions;    // of each distribution of the inventory
+  std::vector<Verdict> inputs;           // of what no distribution owns, for each input
   int exit_code = 0;                     // 0, 1 or 2
 };
 

@@ -1,0 +1,97 @@
+// x86-64 extensions beyond the baseline: in how many files, whether the CPU has them, and the first instruction of each.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "text_parts.h"
+
+namespace isa_audit {
+namespace {
+
+// 2 … 4, or 5 for an extension that no level holds; 0 for the baseline.
+int level_of(Feature feature) {
+  for (int level = 1; level <= 4; ++level)
+    if (psabi_level(level).contains(feature)) return level == 1 ? 0 : level;
+  return 5;
+}
+
+struct Use {
+  uint64_t files = 0;
+  const Binary *first = nullptr;
+  const Evidence *evidence = nullptr;
+};
+
+std::vector<Use> collect(const TextContext &context, uint64_t &files, bool &guards_known) {
+  std::vector<Use> uses(kFeatureCount);
+  for (const Binary &binary : context.inventory.binaries) {
+    if (!binary.host) continue;
+    ++files;
+    guards_known &= binary.host->guards_analysed;
+    for (Feature feature : binary.host->used.list()) ++uses[static_cast<size_t>(feature)].files;
+    for (const Evidence &e : binary.host->evidence) {
+      Use &use = uses[static_cast<size_t>(e.feature)];
+      if (!use.evidence) {
+        use.first = &binary;
+        use.evidence = &e;
+      }
+    }
+  }
+  return uses;
+}
+
+const Cpu *only_cpu(const TextContext &context) {
+  const auto &machines = context.report.machines;
+  return machines.size() == 1 && machines[0].cpu ? &*machines[0].cpu : nullptr;
+}
+
+std::vector<Feature> ordered(const IsaSet &set) {
+  std::vector<Feature> out = set.list();
+  std::ranges::stable_sort(out, {}, level_of);
+  return out;
+}
+
+} // namespace
+
+std::string cpu_text(const TextContext &context) {
+  uint64_t files = 0;
+  bool guards_known = true;
+  std::vector<Use> uses = collect(context, files, guards_known);
+  const Cpu *cpu = only_cpu(context);
+  using enum Column::Cut;
+  std::vector<Column> columns{{"X86-64"}, {"LEVEL"}, {"FILES", Column::Align::right}};
+  if (cpu) columns.push_back({escaped(cpu->name.empty() ? "CPU" : cpu->name)});
+  columns.push_back({"FIRST IN", Column::Align::left, start, 16});
+  columns.push_back({"ADDRESS"});
+  columns.push_back({"FUNCTION", Column::Align::left, end, 8});
+  columns.push_back({"INSTRUCTION", Column::Align::left, end, 16});
+  Table table(std::move(columns));
+  IsaSet used;
+  for (size_t i = 0; i < uses.size(); ++i)
+    if (uses[i].files) used.insert(static_cast<Feature>(i));
+  for (Feature feature : ordered(used)) {
+    const Use &use = uses[static_cast<size_t>(feature)];
+    int level = level_of(feature);
+    if (level == 0) continue;
+    bool lacking = cpu && !cpu->features.contains(feature);
+    std::vector<std::string> cells{std::string(feature_name(feature)), level == 5 ? "-" : fmt::format("v{}", level),
+                                   fmt::format("{}/{}", use.files, files)};
+    if (cpu) cells.push_back(lacking ? "lacks it" : "has it");
+    if (use.evidence)
+      cells.insert(cells.end(), {context.path(use.first->origin), fmt::format("{:#x}", use.evidence->address),
+                                 escaped(use.evidence->symbol), escaped(use.evidence->instruction)});
+    else
+      cells.resize(cells.size() + 4);
+    table.add(std::move(cells), lacking ? Colour::yellow : Colour::none);
+  }
+  if (table.rows() == 0)
+    return files ? fmt::format("{} with nothing beyond x86-64-v1\n", counted_text(files, "x86-64 file")) : "";
+  std::string out = table.text(context.width(), context.style.color);
+  if (!guards_known)
+    out +=
+        wrapped("Code behind a run-time check of the CPU is not told apart: what is listed here may be guarded and never run "
+                "on a CPU that lacks it.",
+                context.width(), "");
+  return out;
+}
+
+} // namespace isa_audit

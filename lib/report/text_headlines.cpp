@@ -1,0 +1,275 @@
+// A line for each distribution that holds native code, and for what of an input no distribution owns. With many, those that
+// are fine are only counted.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "isa-audit/verdict/target_order.h"
+#include "text_parts.h"
+
+namespace isa_audit {
+namespace {
+
+constexpr size_t kShowAll = 5;  // groups that are all shown
+constexpr size_t kShowBad = 20; // bad ones shown of many
+
+struct Group {
+  std::string title;
+  Verdict verdict = Verdict::not_judged;
+  std::vector<const DeviceUnit *> units;
+  std::vector<const Finding *> findings;
+  size_t files = 0;      // binaries
+  size_t host_files = 0; // with x86-64 code
+  bool guards_known = true;
+  IsaSet used;
+};
+
+using Key = std::pair<uint32_t, std::string>;
+
+std::vector<Group> make_groups(const TextContext &context) {
+  std::map<Key, Group> groups;
+  for (const Binary &binary : context.inventory.binaries) {
+    Group &group = groups[{binary.origin.input, binary.distribution}];
+    ++group.files;
+    if (!binary.host) continue;
+    ++group.host_files;
+    group.guards_known &= binary.host->guards_analysed;
+    group.used |= binary.host->used;
+  }
+  for (const DeviceUnit &unit : context.units) groups[{unit.origin.input, unit.distribution}].units.push_back(&unit);
+  for (const Finding &f : context.report.judgement.findings)
+    if (!f.origin.path.empty() || f.machine < 0) groups[{f.origin.input, f.distribution}].findings.push_back(&f);
+  const auto &distributions = context.inventory.distributions;
+  for (size_t i = 0; i < distributions.size(); ++i) {
+    auto at = groups.find({distributions[i].input, distributions[i].name});
+    if (at == groups.end()) continue;
+    at->second.title = escaped(distributions[i].name + " " + distributions[i].version);
+    at->second.verdict = context.report.judgement.distributions[i];
+  }
+  std::vector<Group> out;
+  for (auto &[key, group] : groups) {
+    if (group.title.empty()) {
+      // An input whose distribution has it all: what is said of the input as a whole stands among the findings.
+      if (group.files == 0 && std::ranges::any_of(distributions, [&](const Distribution &d) { return d.input == key.first; }))
+        continue;
+      group.title = context.input(key.first);
+      if (key.first < context.report.judgement.inputs.size()) group.verdict = context.report.judgement.inputs[key.first];
+    }
+    out.push_back(std::move(group));
+  }
+  return out;
+}
+
+std::string of_files(size_t count, const Group &group, std::string_view verb_one, std::string_view verb_many) {
+  return fmt::format("{} of {} files with device code {}", count, group.units.size(), count == 1 ? verb_one : verb_many);
+}
+
+using Clauses = std::vector<std::string>;
+
+std::vector<const Finding *> select(const Group &group, std::string_view rule, int machine, std::string_view processor) {
+  std::vector<const Finding *> out;
+  for (const Finding *f : group.findings)
+    if (f->rule == rule && f->machine == machine &&
+        (f->subject == processor || (f->subject.starts_with(processor) && f->subject[processor.size()] == ':')))
+      out.push_back(f);
+  return out;
+}
+
+// True if the group serves the processor in full.
+bool processor_clauses(const Group &group, int machine, const std::string &processor, Clauses &out) {
+  bool one = group.units.size() == 1;
+  auto missing = select(group, machine < 0 ? "required-target-missing" : "gpu-target-missing", machine, processor);
+  auto mismatch = select(group, "gpu-feature-mismatch", machine, processor);
+  auto partial = select(group, "gpu-target-partial", machine, processor);
+  if (!missing.empty())
+    out.push_back(one ? fmt::format("no {}, it holds {}", processor, missing.front()->holds)
+                      : of_files(missing.size(), group, "lacks", "lack") + " " + processor);
+  if (!mismatch.empty())
+    out.push_back(one ? fmt::format("it holds {}, not {}", mismatch.front()->holds, mismatch.front()->subject)
+                      : of_files(mismatch.size(), group, "holds", "hold") + " " + processor + " with other settings only");
+  if (!partial.empty())
+    out.push_back(one ? "it holds " + partial.front()->holds
+                      : of_files(partial.size(), group, "holds", "hold") + " " + processor + " in some device images only");
+  return missing.empty() && mismatch.empty() && partial.empty();
+}
+
+void served_clause(const Group &group, const std::vector<std::string> &served, Clauses &out) {
+  if (served.empty()) return;
+  std::string names = join_targets(served);
+  out.push_back(group.units.size() == 1 ? "its device code serves " + names
+                                        : fmt::format("all {} files with device code serve {}", group.units.size(), names));
+}
+
+void gpu_clauses(const Group &group, int index, const Machine &machine, Clauses &out) {
+  if (!machine.judge_gpus) return;
+  if (group.units.empty()) {
+    out.push_back("no device code");
+    return;
+  }
+  if (machine.gpus.empty()) {
+    out.push_back(counted_text(group.units.size(), "file") + " with device code not judged");
+    return;
+  }
+  bool any_visible = std::ranges::any_of(machine.gpus, &Gpu::visible);
+  std::vector<std::string> seen, served;
+  for (const Gpu &gpu : machine.gpus) {
+    const std::string &processor = gpu.loader_target().processor;
+    if ((any_visible && !gpu.visible) || std::ranges::find(seen, processor) != seen.end()) continue;
+    seen.push_back(processor);
+    if (processor_clauses(group, index, processor, out)) served.push_back(processor);
+  }
+  served_clause(group, served, out);
+  auto mixed = std::ranges::count_if(group.findings,
+                                     [&](const Finding *f) { return f->rule == "gpu-mixed-machine" && f->machine == index; });
+  if (mixed) out.push_back(fmt::format("one visible GPU takes the code of {} from others", counted_text(mixed, "file")));
+}
+
+// The features that findings name, and the files they are in.
+struct CpuCount {
+  std::set<std::string> features;
+  std::set<std::string_view> files;
+};
+
+CpuCount count_features(const Group &group, int machine, std::string_view rule, Level level) {
+  CpuCount out;
+  for (const Finding *f : group.findings) {
+    if (f->rule != rule || f->machine != machine || f->level != level) continue;
+    out.files.insert(f->origin.path);
+    for (size_t at = 0; at < f->subject.size();) {
+      size_t end = std::min(f->subject.find(',', at), f->subject.size());
+      out.features.insert(f->subject.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+  return out;
+}
+
+std::string name_features(const std::set<std::string> &features) {
+  std::vector<std::string> list(features.begin(), features.end());
+  return escaped(join_targets(list, 6));
+}
+
+void cpu_clauses(const Group &group, int index, const std::string &cpu, Clauses &out) {
+  if (group.host_files == 0) return;
+  auto files = [&](size_t n) { return fmt::format("{} of {}", n, counted_text(group.host_files, "x86-64 file")); };
+  CpuCount errors = count_features(group, index, "cpu-feature-missing", Level::error);
+  CpuCount warnings = count_features(group, index, "cpu-feature-missing", Level::warning);
+  if (!errors.files.empty())
+    out.push_back(fmt::format("{} cannot be loaded on {} for want of {}", files(errors.files.size()), cpu,
+                              name_features(errors.features)));
+  if (!warnings.files.empty())
+    out.push_back(fmt::format("{} {} {}, which {} lacks{}", files(warnings.files.size()),
+                              warnings.files.size() == 1 ? "uses" : "use", name_features(warnings.features), cpu,
+                              group.guards_known ? "" : ", guarded or not"));
+  if (errors.files.empty() && warnings.files.empty())
+    out.push_back(fmt::format("no {}use found of anything that {} lacks", group.guards_known ? "unguarded " : "", cpu));
+}
+
+void gate_clauses(const TextContext &context, const Group &group, Clauses &out) {
+  const Policy &policy = context.report.policy;
+  std::vector<std::string> served;
+  if (!policy.required.empty() && group.units.empty()) out.push_back("no device code");
+  if (!group.units.empty())
+    for (const TargetId &target : policy.required)
+      if (processor_clauses(group, -1, target.text(), out)) served.push_back(target.text());
+  served_clause(group, served, out);
+  if (!policy.max_cpu || group.host_files == 0) return;
+  CpuCount beyond = count_features(group, -1, "cpu-level-exceeded", Level::error);
+  if (!beyond.files.empty())
+    out.push_back(fmt::format("{} of {} files go beyond {}: {}", beyond.files.size(), group.host_files,
+                              escaped(policy.max_cpu->name), name_features(beyond.features)));
+}
+
+// What is there, when nothing is judged.
+void inventory_clauses(const Group &group, Clauses &out) {
+  std::set<std::string, TargetOrder> targets;
+  for (const DeviceUnit *unit : group.units)
+    for (std::string &target : unit_targets(*unit)) targets.insert(std::move(target));
+  std::vector<std::string> list(targets.begin(), targets.end());
+  out.push_back(list.empty() ? "no device code" : "device code for " + join_targets(list, 12));
+  if (group.host_files)
+    out.push_back(fmt::format("{} with {}", counted_text(group.host_files, "x86-64 file"), describe_isa(group.used)));
+}
+
+std::string verdict_text(Verdict verdict) {
+  switch (verdict) {
+  case Verdict::served: return "SERVED";
+  case Verdict::partly_served: return "PARTLY SERVED";
+  case Verdict::not_served: return "NOT SERVED";
+  case Verdict::not_judged: return "NOT JUDGED";
+  case Verdict::incomplete: return "INCOMPLETE";
+  }
+  return "";
+}
+
+Colour verdict_colour(Verdict verdict) {
+  switch (verdict) {
+  case Verdict::served: return Colour::green;
+  case Verdict::not_served: return Colour::red;
+  default: return Colour::yellow;
+  }
+}
+
+std::string group_text(const TextContext &context, const Group &group) {
+  Clauses clauses;
+  bool judged = context.machines || context.gates;
+  for (size_t i = 0; i < context.report.machines.size(); ++i) {
+    const Machine &machine = context.report.machines[i];
+    gpu_clauses(group, static_cast<int>(i), machine, clauses);
+    if (machine.cpu) cpu_clauses(group, static_cast<int>(i), machine.cpu->name, clauses);
+  }
+  if (context.gates) gate_clauses(context, group, clauses);
+  if (!judged) inventory_clauses(group, clauses);
+  if (group.verdict == Verdict::incomplete) clauses.insert(clauses.begin(), "not all of it could be read");
+  // The same may be said for a machine and a gate.
+  std::string text = escaped(fmt::format("{}", fmt::join(clauses, "; ")));
+  std::string line =
+      judged ? fmt::format("{}: {}: {}", group.title, verdict_text(group.verdict), text) : group.title + ": " + text;
+  std::string out = wrapped(line, context.width(), "");
+  if (!judged) return out;
+  std::string word = verdict_text(group.verdict);
+  if (size_t at = out.find(": " + word); at != std::string::npos)
+    out.replace(at + 2, word.size(), painted(word, verdict_colour(group.verdict), context.style.color));
+  return out;
+}
+
+std::string no_gpu_text(const TextContext &context) {
+  bool none = std::ranges::any_of(context.report.machines, [](const Machine &m) { return m.judge_gpus && m.gpus.empty(); });
+  if (!none) return "";
+  return wrapped("NOT JUDGED for any GPU: none was found on this machine. Name one with --gpu, for example --gpu gfx942; --gpu "
+                 "none if none is meant.",
+                 context.width(), "");
+}
+
+} // namespace
+
+std::string headlines_text(const TextContext &context) {
+  if (context.gates && !context.machines) return "";
+  std::vector<Group> groups = make_groups(context);
+  std::string out = no_gpu_text(context);
+  auto is_bad = [](const Group &g) {
+    return g.verdict == Verdict::partly_served || g.verdict == Verdict::not_served || g.verdict == Verdict::incomplete;
+  };
+  bool few = groups.size() <= kShowAll || context.style.all || context.style.verbose;
+  std::map<Verdict, size_t> hidden;
+  size_t shown = 0;
+  for (const Group &group : groups) {
+    if (few || (is_bad(group) && shown < kShowBad)) {
+      out += group_text(context, group);
+      ++shown;
+    } else {
+      ++hidden[group.verdict];
+    }
+  }
+  std::string rest;
+  for (const auto &[verdict, count] : hidden)
+    rest += fmt::format("{}{} {}", rest.empty() ? "" : ", ", count, verdict_text(verdict));
+  if (!rest.empty())
+    out += wrapped(fmt::format("{}{} (--all lists them)", shown ? "others: " : "distributions and inputs: ", rest),
+                   context.width(), "");
+  return out;
+}
+
+} // namespace isa_audit
