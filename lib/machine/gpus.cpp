@@ -225,7 +225,7 @@ void note_partitions(std::vector<Candidate> &candidates) {
     if (candidate.node.unique_id) by_id[candidate.node.unique_id].push_back(&candidate);
   for (const auto &[id, parts] : by_id)
     for (size_t i = 0; parts.size() > 1 && i < parts.size(); ++i)
-      parts[i]->gpu.notes.push_back(formatv("partition {0} of {1} of one GPU", i + 1, parts.size()).str());
+      parts[i]->gpu.found += formatv(", partition {0} of {1} of one GPU", i + 1, parts.size()).str();
 }
 
 // Reorders the visible ones by a filter, and hides the rest.

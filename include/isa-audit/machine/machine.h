@@ -19,7 +19,7 @@ struct Gpu {
   std::string name;                  // marketing name where known; may be empty
   bool visible = true;               // false: hidden by *_VISIBLE_DEVICES or no access to its render node
   std::vector<std::string> notes;    // one sentence each: why hidden, what was assumed
-  std::string found;                 // how it was found: "KFD node 1", "DRM card0", "--gpu"
+  std::string found;                 // how it was found: "KFD node 1, partition 1 of 8 of one GPU", "DRM card0", "--gpu"
   std::string pci;                   // "1002:74a1 at 0000:05:00.0" where known
 
   const TargetId &loader_target() const { return effective ? *effective : target; }
