@@ -126,7 +126,7 @@ inline bool finish(const uint8_t *const start, Lead lead, Insn &insn) {
     insn.disp_at = static_cast<uint8_t>(size ? p - start : 0);
     insn.disp_size = static_cast<uint8_t>(size);
     p += size;
-    if (lead.rounding && modrm >= 0xc0) lead.vector_length = 2;
+    if (lead.rounding && modrm >= 0xc0 && lead.map != Map::evex4) lead.vector_length = 2; // in map 4 the bit is ND
   }
   const Imm imm = static_cast<Imm>(form & 15);
   const unsigned size = insn.rex & 8 ? 2 : insn.operand16 ? 1 : 0;

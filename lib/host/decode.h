@@ -22,20 +22,38 @@ namespace isa_audit::host {
 
 // An opcode table of the processor. vex1 is VEX map 0F, and so on; evex4 is APX's promoted legacy map.
 enum class Map : uint8_t {
-  one, x0f, x0f38, x0f3a, vex1, vex2, vex3, vex5, vex7, evex1, evex2, evex3, evex4, evex5, evex6, xop8, xop9, xopa, count_
+  one,
+  x0f,
+  x0f38,
+  x0f3a,
+  vex1,
+  vex2,
+  vex3,
+  vex5,
+  vex7,
+  evex1,
+  evex2,
+  evex3,
+  evex4,
+  evex5,
+  evex6,
+  xop8,
+  xop9,
+  xopa,
+  count_
 };
 
 // What an encoding needs of a CPU. Few exist: an instruction holds the index.
 struct InsnClass {
-  IsaSet features;         // without them: invalid opcode
-  IsaSet silent;           // without them: runs as another instruction, no fault
+  IsaSet features; // without them: invalid opcode
+  IsaSet silent;   // without them: runs as another instruction, no fault
 };
 const InsnClass &insn_class(uint16_t index);
 size_t insn_class_count();
 inline constexpr size_t kMaxClasses = 256; // so that a set of classes is four words
 
 struct Insn {
-  uint8_t length = 0;      // bytes, 1 to 15
+  uint8_t length = 0; // bytes, 1 to 15
   Map map = Map::one;
   uint8_t opcode = 0;
   uint8_t modrm = 0;

@@ -23,9 +23,10 @@ const Newer kNewer[] = {
     {Map::x0f, 0x0f, 0x0f, kAnyPp, kAnyW, kAnyL, kAnyMod, kAll, {{threednow}, {}}, k3dnow},
 
     // Legacy maps. Those of the operating system need no feature of a program.
-    {Map::x0f, 0x00, 0x00, kF2, kAnyW, kAnyL, kAnyMod, 1 << 6, {}, kSdm}, // LKGS
-    {Map::x0f, 0x01, 0x01, kNp | kF3 | kF2, kAnyW, kAnyL, kReg, 1, {}, kIse, false, 0xc0}, // WRMSRNS, RDMSRLIST, WRMSRLIST, PBNDKB
-    {Map::x0f, 0x01, 0x01, kF3 | kF2, kAnyW, kAnyL, kReg, 2, {}, kSdm, false, 0x04}, // ERETS, ERETU
+    {Map::x0f, 0x00, 0x00, kF2, kAnyW, kAnyL, kAnyMod, 1 << 6, {}, kSdm},                  // LKGS
+    {Map::x0f, 0x01, 0x01, kNp | kF3 | kF2, kAnyW, kAnyL, kReg, 1, {}, kIse, false, 0xc0}, // WRMSRNS, RDMSRLIST, WRMSRLIST,
+                                                                                           // PBNDKB
+    {Map::x0f, 0x01, 0x01, kF3 | kF2, kAnyW, kAnyL, kReg, 2, {}, kSdm, false, 0x04},       // ERETS, ERETU
     {Map::x0f38, 0x8a, 0x8a, kNp, kAnyW, kAnyL, kMem, kAll, {{movrs}, {}}, kIse},
     {Map::x0f38, 0x8b, 0x8b, kNp | k66, kAnyW, kAnyL, kMem, kAll, {{movrs}, {}}, kIse},
     {Map::x0f38, 0xf8, 0xf8, kF3 | kF2, kW0, kAnyL, kReg, kAll, {{usermsr}, {}}, kIse},
@@ -160,8 +161,7 @@ const Newer kNewer[] = {
 const Newer *find_newer(const Cell &c) {
   for (const Newer &n : kNewer)
     if (n.map == c.map && n.first <= c.opcode && c.opcode <= n.last && n.pp >> c.pp & 1 && n.w >> c.w & 1 && n.l >> c.l & 1 &&
-        n.mod >> c.mod3 & 1 && n.reg >> c.reg & 1 &&
-        n.rm >> c.rm & 1 && n.low >> (c.opcode & 15) & 1)
+        n.mod >> c.mod3 & 1 && n.reg >> c.reg & 1 && n.rm >> c.rm & 1 && n.low >> (c.opcode & 15) & 1)
       return &n;
   return nullptr;
 }

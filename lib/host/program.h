@@ -1,0 +1,127 @@
+// The functions of a file and how they reach one another: one linear pass over each function.
+//
+// A function starts at an FDE, a FUNC or IFUNC symbol, a global NOTYPE symbol in text (assembler), an initialiser, an IFUNC
+// resolver, or a relocated code pointer outside every known range. Calls, jumps and address-taking into what then is still
+// a gap start further ones, until none is left. A function ends at the next start and at the end of its FDE or symbol. One
+// that has neither ends at the first return or jump past its furthest forward branch: a linear sweep from there would run
+// into the next function, or into data (NASM code without FDE in libdav1d).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "decode.h"
+#include "image.h"
+#include "isa-audit/base/parallel.h"
+
+namespace isa_audit::host {
+
+// The instruction classes that occur in a function: one bit for each index.
+class ClassSet {
+public:
+  void insert(uint16_t klass) { words_[klass >> 6] |= uint64_t{1} << (klass & 63); }
+  bool contains(uint16_t klass) const { return words_[klass >> 6] >> (klass & 63) & 1; }
+  bool intersects(const ClassSet &o) const {
+    uint64_t any = 0;
+    for (size_t i = 0; i < words_.size(); ++i) any |= words_[i] & o.words_[i];
+    return any != 0;
+  }
+  ClassSet &operator|=(const ClassSet &o) {
+    for (size_t i = 0; i < words_.size(); ++i) words_[i] |= o.words_[i];
+    return *this;
+  }
+  bool operator==(const ClassSet &) const = default;
+
+private:
+  std::array<uint64_t, kMaxClasses / 64> words_{};
+};
+
+// Features without which one of the classes is an invalid opcode, and those without which one runs as something else. Only
+// what x86-64-v1 lacks.
+IsaSet faulting(const ClassSet &classes);
+IsaSet silent(const ClassSet &classes);
+
+enum class EdgeKind : uint8_t {
+  call,    // call, direct or through a relocated slot
+  jump,    // jump out of the function: tail call, shared tail, cold part
+  address, // the address of a function is taken
+};
+
+struct Edge {
+  uint64_t target = 0; // address; with `external`, an index of the dynamic symbols
+  uint32_t site = 0;   // offset of the instruction in its function
+  EdgeKind kind = EdgeKind::call;
+  bool conditional = false; // a conditional jump
+  bool external = false;
+  bool guarded = false; // behind a check of the CPU: set by the analysis of guards
+};
+
+struct Function {
+  uint64_t start = 0, end = 0;
+  uint32_t first_edge = 0, edge_count = 0;
+  uint32_t decoded = 0; // bytes of valid instructions
+  bool detects = false; // executes CPUID, XGETBV or RDSSP
+  bool open = false;    // end found by decoding
+  ClassSet classes;
+};
+
+inline constexpr uint32_t kNoFunction = UINT32_MAX;
+
+class Program {
+public:
+  Program(const Image &image, const ParallelFor &parallel);
+
+  const Image &image() const { return *image_; }
+  const std::vector<Function> &functions() const { return functions_; } // sorted by start
+  std::span<const Edge> edges(const Function &f) const { return {edges_.data() + f.first_edge, f.edge_count}; }
+  std::span<Edge> edges(const Function &f) { return {edges_.data() + f.first_edge, f.edge_count}; }
+  // The function that holds `address`.
+  uint32_t function_at(uint64_t address) const;
+  std::span<const uint8_t> bytes(const Function &f) const;
+
+  // What a call or jump to `target` reaches, through PLT stubs: an address of the file, or an external symbol.
+  struct Callee {
+    uint64_t target = 0;
+    bool external = false;
+    bool known = false;
+  };
+  Callee resolve(uint64_t target) const;
+  // The same for a pointer in memory that the loader fills.
+  Callee resolve_slot(uint64_t slot) const;
+
+private:
+  struct Part { // the result of sweeping some functions
+    std::vector<Edge> edges;
+    std::vector<uint64_t> outside; // code addresses that lie in no function
+  };
+
+  void find_starts();
+  void make_functions(std::vector<uint64_t> more);
+  void sweep(std::vector<uint32_t> todo, const ParallelFor &parallel, std::vector<uint64_t> &outside);
+  void sweep_function(Function &f, Part &part) const;
+  void index_functions();
+
+  struct Start {
+    uint64_t start, end; // end 0: unknown
+  };
+
+  const Image *image_;
+  std::vector<Start> starts_;
+  std::vector<Extent> data_; // OBJECT symbols in text
+  std::vector<Function> functions_;
+  std::vector<Edge> edges_;
+  // For each block of code, the last function that starts at or before its beginning.
+  struct Index {
+    uint64_t start, end;
+    std::vector<uint32_t> first;
+  };
+  std::vector<Index> index_;
+  struct Stubs {
+    uint64_t start, end;
+    std::vector<uint64_t> slot; // by 8 bytes
+  };
+  std::vector<Stubs> stubs_;
+};
+
+} // namespace isa_audit::host
