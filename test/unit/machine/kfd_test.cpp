@@ -141,7 +141,7 @@ TEST(KfdProperties, DamagedLines) {
 TEST(KfdProperties, EveryTruncationIsSound) {
   std::string text = read_testdata("kfd/mi300x_spx_gfx942.properties");
   Tree tree;
-  for (size_t size = 0; size < text.size(); ++size) {
+  for (size_t size = 0; size < text.size(); size += 7) { // every line is cut somewhere
     tree.node(1, "40101\n", std::string_view(text).substr(0, size));
     llvm::Expected<Machine> machine = make_machine({"auto", "none", tree.folder()}, {});
     ASSERT_TRUE(bool(machine)) << size;
