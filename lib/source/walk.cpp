@@ -11,8 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
@@ -21,6 +19,7 @@
 #include <utility>
 
 #include "file.h"
+#include "folder.h"
 
 namespace isa_audit {
 namespace {
@@ -30,11 +29,6 @@ struct Entry {
   struct stat status;
   bool is_link;
 };
-
-std::string real_path(const std::string &path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
-  return real ? std::string(real.get()) : std::string();
-}
 
 bool lies_in(const std::string &path, const std::string &tree) {
   return path.starts_with(tree) && (path.size() == tree.size() || tree.back() == '/' || path[tree.size()] == '/');
