@@ -23,8 +23,14 @@ size_t prefix_bytes(std::string_view text, size_t count) {
 std::string cut_to(const std::string &cell, size_t width, Column::Cut cut) {
   size_t size = columns(cell);
   if (size <= width) return cell;
-  if (cut == Column::Cut::start) return "…" + cell.substr(prefix_bytes(cell, size - width + 1));
-  return cell.substr(0, prefix_bytes(cell, width - 1)) + "…";
+  if (cut != Column::Cut::path) return cell.substr(0, prefix_bytes(cell, width - 1)) + "…";
+  size_t at = 0; // of the last separator
+  for (size_t next = 0; (next = cell.find_first_of("/!", next)) != std::string::npos; ++next) {
+    if (columns(std::string_view(cell).substr(next)) + 1 <= width) return "…" + cell.substr(next);
+    at = next + 1;
+  }
+  std::string name = cell.substr(at);
+  return columns(name) <= width ? name : name.substr(0, prefix_bytes(name, width - 1)) + "…";
 }
 
 } // namespace
@@ -44,6 +50,8 @@ std::string painted(std::string_view text, Colour colour, bool on) {
 }
 
 void Table::add(std::vector<std::string> cells, Colour colour) { rows_.push_back({std::move(cells), colour}); }
+
+bool Table::fits(size_t width) const { return width == 0 || widths(width) == widths(0); }
 
 // The natural widths; while a row of them does not fit, the widest column that may shrink is cut.
 std::vector<size_t> Table::widths(size_t width) const {
@@ -112,17 +120,22 @@ std::string Table::text(size_t width, bool color) const {
 }
 
 std::string wrapped(std::string_view text, size_t width, std::string_view lead) {
-  std::string out(lead), indent(columns(lead), ' ');
-  size_t used = indent.size();
-  bool fresh = true; // at the start of a line
+  return wrapped(text, width, lead, columns(lead));
+}
+
+std::string wrapped(std::string_view text, size_t width, std::string_view lead, size_t indent) {
+  std::string out(lead);
+  size_t used = columns(lead);
+  bool fresh = true; // nothing but the lead or the indent on the line
   while (!text.empty()) {
     size_t end = std::min(text.find(' '), text.size());
     std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(text.size(), end + 1));
     size_t size = columns(word);
     if (width && !fresh && used + 1 + size > width) {
-      out += "\n" + indent;
-      used = indent.size();
+      out += '\n';
+      out.append(indent, ' ');
+      used = indent;
       fresh = true;
     }
     if (!fresh) {

@@ -16,8 +16,8 @@ std::string painted(std::string_view text, Colour colour, bool on);
 struct Column {
   std::string header;
   enum class Align : uint8_t { left, right } align = Align::left;
-  // How a cell is cut when the row is too wide: not at all, at its end, or at its start (paths: the file name stays).
-  enum class Cut : uint8_t { never, end, start } cut = Cut::never;
+  // How a cell is cut when the row is too wide: not at all, at its end, or as a path (folders first, then the file name's end).
+  enum class Cut : uint8_t { never, end, path } cut = Cut::never;
   size_t least = 12; // columns left when cut
 };
 
@@ -28,6 +28,8 @@ public:
   // Cells are escaped text; as many as there are columns. `colour` is of the first cell.
   void add(std::vector<std::string> cells, Colour colour = Colour::none);
   size_t rows() const { return rows_.size(); }
+
+  bool fits(size_t width) const; // without any cell cut; always for width 0
 
   // Lines end in '\n'. `width` 0: no limit. The header is "" when no column has one.
   std::string header(size_t width, bool color) const;
@@ -46,7 +48,8 @@ private:
   std::vector<Row> rows_;
 };
 
-// `text` in lines of at most `width` columns (0: one line), the first led by `lead`, the others by as many blanks.
-std::string wrapped(std::string_view text, size_t width, std::string_view lead);
+// `text` in lines of at most `width` columns (0: one line), the first led by `lead`, the others by `indent` blanks.
+std::string wrapped(std::string_view text, size_t width, std::string_view lead, size_t indent);
+std::string wrapped(std::string_view text, size_t width, std::string_view lead = ""); // indented as far as the lead
 
 } // namespace isa_audit

@@ -58,12 +58,12 @@ std::string cpu_text(const TextContext &context) {
   std::vector<Use> uses = collect(context, files, guards_known);
   const Cpu *cpu = only_cpu(context);
   using enum Column::Cut;
-  std::vector<Column> columns{{"X86-64"}, {"LEVEL"}, {"FILES", Column::Align::right}};
+  std::vector<Column> columns{{"x86-64"}, {"LEVEL"}, {"FILES", Column::Align::right}};
   if (cpu) columns.push_back({escaped(cpu->name.empty() ? "CPU" : cpu->name)});
-  columns.push_back({"FIRST IN", Column::Align::left, start, 16});
+  columns.push_back({"FIRST IN", Column::Align::left, path, 12});
   columns.push_back({"ADDRESS"});
   columns.push_back({"FUNCTION", Column::Align::left, end, 8});
-  columns.push_back({"INSTRUCTION", Column::Align::left, end, 16});
+  columns.push_back({"INSTRUCTION", Column::Align::left, end, 12});
   Table table(std::move(columns));
   IsaSet used;
   for (size_t i = 0; i < uses.size(); ++i)
@@ -75,7 +75,7 @@ std::string cpu_text(const TextContext &context) {
     bool lacking = cpu && !cpu->features.contains(feature);
     std::vector<std::string> cells{std::string(feature_name(feature)), level == 5 ? "-" : fmt::format("v{}", level),
                                    fmt::format("{}/{}", use.files, files)};
-    if (cpu) cells.push_back(lacking ? "lacks it" : "has it");
+    if (cpu) cells.push_back(lacking ? "NO" : "yes");
     if (use.evidence)
       cells.insert(cells.end(), {context.path(use.first->origin), fmt::format("{:#x}", use.evidence->address),
                                  escaped(use.evidence->symbol), escaped(use.evidence->instruction)});

@@ -1,4 +1,4 @@
-// Findings with the same meaning (rule, message, fix) stand together: their rows, then once what follows from them.
+// Findings with the same meaning (rule, machine, message) stand together: their rows, then once what follows from them.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,10 +10,15 @@ namespace {
 
 constexpr size_t kRowsOfOne = 8; // rows of one bucket
 constexpr size_t kBuckets = 20;
+constexpr size_t kFixes = 2; // of one bucket
+
+// How many of `count` to show: a terminal gets the first `most`, a pipe may be searched for any.
+size_t limit(const TextContext &context, size_t count, size_t most) {
+  return context.style.all || context.width() == 0 ? count : std::min(count, most);
+}
 
 struct Bucket {
   std::vector<const Finding *> findings;
-  std::vector<size_t> rows; // of the table
 };
 
 std::vector<Bucket> buckets(const TextContext &context) {
@@ -23,7 +28,7 @@ std::vector<Bucket> buckets(const TextContext &context) {
     if (f.level == Level::note && !notes) continue;
     auto same = [&](const Bucket &b) {
       const Finding &o = *b.findings.front();
-      return o.level == f.level && o.rule == f.rule && o.message == f.message && o.fix == f.fix;
+      return o.level == f.level && o.rule == f.rule && o.machine == f.machine && o.message == f.message;
     };
     // Findings are sorted by level and rule: only the buckets of this rule, at the end, can match.
     auto at =
@@ -31,7 +36,7 @@ std::vector<Bucket> buckets(const TextContext &context) {
     if (at != out.rend() && same(*at))
       at->findings.push_back(&f);
     else
-      out.push_back({{&f}, {}});
+      out.push_back({{&f}});
   }
   return out;
 }
@@ -47,60 +52,89 @@ std::string machine_cell(const TextContext &context, const Finding &f) {
   return prefix + escaped(f.subject);
 }
 
+std::string file_cell(const TextContext &context, const Finding &f) {
+  return f.origin.path.empty() && f.machine >= 0 ? "" : context.path(f.origin);
+}
+
 std::string holds_cell(const Finding &f, bool gate_rows) {
   return gate_rows && f.rule == "required-target-missing" ? fmt::format("holds {}", escaped(f.holds)) : escaped(f.holds);
 }
 
-std::string meaning(const TextContext &context, const Finding &f, std::string_view lead) {
-  std::string out = wrapped(escaped(f.message), context.width(), lead);
-  if (f.fix.empty()) return out;
-  std::string fix = wrapped(escaped(f.fix), context.width(), "  fix  ");
-  return fmt::format("{}  {}{}", out, painted("fix", Colour::green, context.style.color), fix.substr(5));
+std::string meaning(const TextContext &context, const Bucket &bucket, std::string_view lead) {
+  std::string out = wrapped(escaped(bucket.findings.front()->message), context.width(), lead, 2);
+  std::vector<std::string_view> fixes; // of each distribution its own
+  for (const Finding *f : bucket.findings)
+    if (!f->fix.empty() && std::ranges::find(fixes, f->fix) == fixes.end()) fixes.push_back(f->fix);
+  size_t shown = limit(context, fixes.size(), kFixes);
+  for (size_t i = 0; i < shown; ++i) {
+    std::string fix = wrapped(escaped(fixes[i]), context.width(), "  fix  ");
+    out += fmt::format("  {}{}", painted("fix", Colour::green, context.style.color), fix.substr(5));
+  }
+  return shown < fixes.size() ? out + more_text(fixes.size() - shown, "       ") : out;
+}
+
+using enum Column::Cut;
+
+// Level, rule and machine once, then the files: for terminals that are too narrow for a table.
+std::string block(const TextContext &context, const Bucket &bucket, size_t rows) {
+  const Finding &first = *bucket.findings.front();
+  std::string level = level_name(first.level), machine = machine_cell(context, first);
+  std::string out = painted(level, level_colour(first.level), context.style.color);
+  out.append(9 - level.size(), ' ');
+  out += first.rule + (machine.empty() ? "\n" : fmt::format("  {}\n", machine));
+  Table files({{"", Column::Align::left, never}, {"", Column::Align::left, path, 24}, {"", Column::Align::left, end, 20}});
+  for (size_t k = 0; k < rows; ++k)
+    files.add({"", file_cell(context, *bucket.findings[k]), escaped(bucket.findings[k]->holds)});
+  for (const std::string &line : files.lines(context.width(), false))
+    if (line.size() > 1) out += line;
+  return out;
+}
+
+std::string print(const TextContext &context, const std::vector<Bucket> &list, size_t shown, bool gate_rows) {
+  auto head = [&](const char *text) { return gate_rows ? "" : text; };
+  Table table({{head("LEVEL")},
+               {head("RULE")},
+               {head("FILE"), Column::Align::left, path, 20},
+               {head("MACHINE")},
+               {head("FILE HOLDS"), Column::Align::left, end, 14}});
+  auto rows_of = [&](const Bucket &bucket) { return limit(context, bucket.findings.size(), kRowsOfOne); };
+  for (size_t i = 0; i < shown; ++i)
+    for (size_t k = 0; k < rows_of(list[i]); ++k) {
+      const Finding &f = *list[i].findings[k];
+      table.add({level_name(f.level), f.rule, file_cell(context, f), machine_cell(context, f), holds_cell(f, gate_rows)},
+                level_colour(f.level));
+    }
+  const bool blocks = !table.fits(context.width());
+  std::string out = blocks ? "" : table.header(context.width(), context.style.color), meanings;
+  std::vector<std::string> lines = table.lines(context.width(), context.style.color);
+  size_t line = 0;
+  for (size_t i = 0; i < shown; ++i) {
+    const Bucket &bucket = list[i];
+    const Finding &f = *bucket.findings.front();
+    size_t rows = rows_of(bucket);
+    if (blocks)
+      out += block(context, bucket, rows);
+    else
+      for (size_t k = 0; k < rows; ++k) out += lines[line++];
+    if (rows < bucket.findings.size()) out += more_text(bucket.findings.size() - rows, "  ");
+    if (gate_rows && !blocks)
+      meanings += fmt::format("\n{}", meaning(context, bucket, f.rule + ": "));
+    else
+      out += meaning(context, bucket, "  ");
+  }
+  return out + meanings;
 }
 
 } // namespace
 
 std::string findings_text(const TextContext &context) {
-  // Gates alone: a log is searched for rows, so they come without anything between them.
-  const bool gate_rows = context.gates && !context.machines;
   std::vector<Bucket> list = buckets(context);
   if (list.empty()) return "";
-  auto head = [&](const char *text) { return gate_rows ? "" : text; };
-  using enum Column::Cut;
-  Table table({{head("LEVEL"), Column::Align::left, never},
-               {head("RULE"), Column::Align::left, never},
-               {head("FILE"), Column::Align::left, start, 20},
-               {head("MACHINE"), Column::Align::left, never},
-               {head("FILE HOLDS"), Column::Align::left, end, 14}});
-  size_t shown = context.style.all ? list.size() : std::min(list.size(), kBuckets);
-  for (size_t i = 0; i < shown; ++i) {
-    size_t rows = context.style.all ? list[i].findings.size() : std::min(list[i].findings.size(), kRowsOfOne);
-    for (size_t k = 0; k < rows; ++k) {
-      const Finding &f = *list[i].findings[k];
-      list[i].rows.push_back(table.rows());
-      table.add({level_name(f.level), f.rule, f.origin.path.empty() && f.machine >= 0 ? "" : context.path(f.origin),
-                 machine_cell(context, f), holds_cell(f, gate_rows)},
-                level_colour(f.level));
-    }
-  }
-  std::string out = table.header(context.width(), context.style.color), meanings;
-  std::vector<std::string> lines = table.lines(context.width(), context.style.color);
-  for (size_t i = 0; i < shown; ++i) {
-    const Bucket &bucket = list[i];
-    for (size_t row : bucket.rows) out += lines[row];
-    if (bucket.rows.size() < bucket.findings.size()) out += more_text(bucket.findings.size() - bucket.rows.size(), "  ");
-    const Finding &f = *bucket.findings.front();
-    if (gate_rows)
-      meanings += fmt::format("\n{}", meaning(context, f, f.rule + ": "));
-    else
-      out += meaning(context, f, "  ");
-  }
-  if (shown < list.size()) {
-    size_t left = 0;
-    for (size_t i = shown; i < list.size(); ++i) left += list[i].findings.size();
-    out += more_text(left, "");
-  }
-  return out + meanings;
+  size_t shown = limit(context, list.size(), kBuckets), left = 0;
+  for (size_t i = shown; i < list.size(); ++i) left += list[i].findings.size();
+  // Gates alone: a log is searched for rows, so they come without anything between them.
+  std::string out = print(context, list, shown, context.gates && !context.machines);
+  return left ? out + more_text(left, "") : out;
 }
 
 } // namespace isa_audit

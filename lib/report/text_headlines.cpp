@@ -62,10 +62,6 @@ std::vector<Group> make_groups(const TextContext &context) {
   return out;
 }
 
-std::string of_files(size_t count, const Group &group, std::string_view verb_one, std::string_view verb_many) {
-  return fmt::format("{} of {} files with device code {}", count, group.units.size(), count == 1 ? verb_one : verb_many);
-}
-
 using Clauses = std::vector<std::string>;
 
 std::vector<const Finding *> select(const Group &group, std::string_view rule, int machine, std::string_view processor) {
@@ -77,29 +73,62 @@ std::vector<const Finding *> select(const Group &group, std::string_view rule, i
   return out;
 }
 
-// True if the group serves the processor in full.
-bool processor_clauses(const Group &group, int machine, const std::string &processor, Clauses &out) {
-  bool one = group.units.size() == 1;
-  auto missing = select(group, machine < 0 ? "required-target-missing" : "gpu-target-missing", machine, processor);
-  auto mismatch = select(group, "gpu-feature-mismatch", machine, processor);
-  auto partial = select(group, "gpu-target-partial", machine, processor);
-  if (!missing.empty())
-    out.push_back(one ? fmt::format("no {}, it holds {}", processor, missing.front()->holds)
-                      : of_files(missing.size(), group, "lacks", "lack") + " " + processor);
-  if (!mismatch.empty())
-    out.push_back(one ? fmt::format("it holds {}, not {}", mismatch.front()->holds, mismatch.front()->subject)
-                      : of_files(mismatch.size(), group, "holds", "hold") + " " + processor + " with other settings only");
-  if (!partial.empty())
-    out.push_back(one ? "it holds " + partial.front()->holds
-                      : of_files(partial.size(), group, "holds", "hold") + " " + processor + " in some device images only");
-  return missing.empty() && mismatch.empty() && partial.empty();
-}
+// Processors by what is wrong with them, in words.
+class ProcessorClauses {
+public:
+  ProcessorClauses(const Group &group, int machine) : group_(group), machine_(machine) {}
 
-void served_clause(const Group &group, const std::vector<std::string> &served, Clauses &out) {
-  if (served.empty()) return;
-  std::string names = join_targets(served);
-  out.push_back(group.units.size() == 1 ? "its device code serves " + names
-                                        : fmt::format("all {} files with device code serve {}", group.units.size(), names));
+  void add(const std::string &processor) {
+    bool one = group_.units.size() == 1;
+    auto missing = select(group_, machine_ < 0 ? "required-target-missing" : "gpu-target-missing", machine_, processor);
+    auto mismatch = select(group_, "gpu-feature-mismatch", machine_, processor);
+    auto partial = select(group_, "gpu-target-partial", machine_, processor);
+    if (missing.empty() && mismatch.empty() && partial.empty()) return served_.push_back(processor);
+    if (!missing.empty()) missing_[missing.size()].push_back(processor);
+    if (!missing.empty()) holds_ = missing.front()->holds;
+    if (!mismatch.empty())
+      others_.push_back(one ? fmt::format("it holds {}, not {}", mismatch.front()->holds, mismatch.front()->subject)
+                            : of_files(mismatch.size(), "holds", "hold") + " " + processor + " with other settings only");
+    if (!partial.empty())
+      others_.push_back(one ? "it holds " + partial.front()->holds
+                            : of_files(partial.size(), "holds", "hold") + " " + processor + " in some device images only");
+  }
+
+  void finish(Clauses &out) const {
+    size_t files = group_.units.size();
+    for (const auto &[count, processors] : missing_) {
+      std::string names = join_targets(processors);
+      if (files == 1)
+        out.push_back(fmt::format("no {}, it holds {}", names, holds_));
+      else if (count == files)
+        out.push_back(fmt::format("none of {} files with device code serves {}", files, names));
+      else
+        out.push_back(fmt::format("{} {}", of_files(count, "lacks", "lack"), names));
+    }
+    out.insert(out.end(), others_.begin(), others_.end());
+    if (served_.empty()) return;
+    std::string names = join_targets(served_);
+    out.push_back(files == 1 ? "its device code serves " + names
+                             : fmt::format("all {} files with device code serve {}", files, names));
+  }
+
+private:
+  std::string of_files(size_t count, std::string_view verb_one, std::string_view verb_many) const {
+    return fmt::format("{} of {} files with device code {}", count, group_.units.size(), count == 1 ? verb_one : verb_many);
+  }
+
+  const Group &group_;
+  int machine_;
+  std::map<size_t, std::vector<std::string>, std::greater<>> missing_; // by the number of files
+  std::vector<std::string> others_, served_;
+  std::string holds_;
+};
+
+std::string held_text(const Group &group) {
+  std::set<std::string, TargetOrder> targets;
+  for (const DeviceUnit *unit : group.units)
+    for (std::string &target : unit_targets(*unit)) targets.insert(std::move(target));
+  return join_targets({targets.begin(), targets.end()}, 12);
 }
 
 void gpu_clauses(const Group &group, int index, const Machine &machine, Clauses &out) {
@@ -109,18 +138,19 @@ void gpu_clauses(const Group &group, int index, const Machine &machine, Clauses 
     return;
   }
   if (machine.gpus.empty()) {
-    out.push_back(counted_text(group.units.size(), "file") + " with device code not judged");
+    out.push_back(fmt::format("{} with device code for {}", counted_text(group.units.size(), "file"), held_text(group)));
     return;
   }
   bool any_visible = std::ranges::any_of(machine.gpus, &Gpu::visible);
-  std::vector<std::string> seen, served;
+  std::vector<std::string> seen;
+  ProcessorClauses clauses(group, index);
   for (const Gpu &gpu : machine.gpus) {
     const std::string &processor = gpu.loader_target().processor;
     if ((any_visible && !gpu.visible) || std::ranges::find(seen, processor) != seen.end()) continue;
     seen.push_back(processor);
-    if (processor_clauses(group, index, processor, out)) served.push_back(processor);
+    clauses.add(processor);
   }
-  served_clause(group, served, out);
+  clauses.finish(out);
   auto mixed = std::ranges::count_if(group.findings,
                                      [&](const Finding *f) { return f->rule == "gpu-mixed-machine" && f->machine == index; });
   if (mixed) out.push_back(fmt::format("one visible GPU takes the code of {} from others", counted_text(mixed, "file")));
@@ -153,7 +183,9 @@ std::string name_features(const std::set<std::string> &features) {
 
 void cpu_clauses(const Group &group, int index, const std::string &cpu, Clauses &out) {
   if (group.host_files == 0) return;
-  auto files = [&](size_t n) { return fmt::format("{} of {}", n, counted_text(group.host_files, "x86-64 file")); };
+  auto files = [&](size_t n) {
+    return group.host_files == 1 ? "it" : fmt::format("{} of {} x86-64 files", n, group.host_files);
+  };
   CpuCount errors = count_features(group, index, "cpu-feature-missing", Level::error);
   CpuCount warnings = count_features(group, index, "cpu-feature-missing", Level::warning);
   if (!errors.files.empty())
@@ -169,12 +201,12 @@ void cpu_clauses(const Group &group, int index, const std::string &cpu, Clauses 
 
 void gate_clauses(const TextContext &context, const Group &group, Clauses &out) {
   const Policy &policy = context.report.policy;
-  std::vector<std::string> served;
   if (!policy.required.empty() && group.units.empty()) out.push_back("no device code");
-  if (!group.units.empty())
-    for (const TargetId &target : policy.required)
-      if (processor_clauses(group, -1, target.text(), out)) served.push_back(target.text());
-  served_clause(group, served, out);
+  if (!policy.required.empty() && !group.units.empty()) {
+    ProcessorClauses clauses(group, -1);
+    for (const TargetId &target : policy.required) clauses.add(target.text());
+    clauses.finish(out);
+  }
   if (!policy.max_cpu || group.host_files == 0) return;
   CpuCount beyond = count_features(group, -1, "cpu-level-exceeded", Level::error);
   if (!beyond.files.empty())
@@ -184,11 +216,7 @@ void gate_clauses(const TextContext &context, const Group &group, Clauses &out) 
 
 // What is there, when nothing is judged.
 void inventory_clauses(const Group &group, Clauses &out) {
-  std::set<std::string, TargetOrder> targets;
-  for (const DeviceUnit *unit : group.units)
-    for (std::string &target : unit_targets(*unit)) targets.insert(std::move(target));
-  std::vector<std::string> list(targets.begin(), targets.end());
-  out.push_back(list.empty() ? "no device code" : "device code for " + join_targets(list, 12));
+  out.push_back(group.units.empty() ? "no device code" : "device code for " + held_text(group));
   if (group.host_files)
     out.push_back(fmt::format("{} with {}", counted_text(group.host_files, "x86-64 file"), describe_isa(group.used)));
 }

@@ -17,6 +17,7 @@ constexpr size_t kDistributionRows = 20;
 
 struct Count {
   uint64_t have = 0, of = 0;
+  bool bare = false; // the files of a set: how many there are of others says nothing
 };
 
 // A target as a column: held under this very name, or, if nobody holds it, served by whatever is held.
@@ -46,7 +47,7 @@ Count count_file(const DeviceCode &device, const TargetColumn &column) {
 // Of a set: the files that have the target, out of all.
 Count count_unit(const DeviceUnit &unit, const TargetColumn &column) {
   if (!unit.set) return count_file(*unit.files.front()->device, column);
-  Count out{0, unit.files.size()};
+  Count out{0, unit.files.size(), true};
   for (const Binary *file : unit.files) {
     Count c = count_file(*file->device, column);
     out.have += c.have == c.of;
@@ -78,14 +79,17 @@ struct Matrix {
   }
 };
 
-std::string cell_text(const Count &c) { return c.have ? fmt::format("{}/{}", c.have, c.of) : fmt::format("-/{}", c.of); }
+std::string cell_text(const Count &c) {
+  std::string have = c.have ? std::to_string(c.have) : "-";
+  return c.bare ? have : fmt::format("{}/{}", have, c.of);
+}
 
 // As many columns side by side as fit, then the next ones below.
 std::string print(const TextContext &context, const Matrix &matrix, const std::vector<TargetColumn> &columns) {
   std::string out;
   constexpr size_t kLabel = 30;
   for (size_t first = 0; first < columns.size();) {
-    std::vector<Column> heads{{first ? "" : "GFX TARGETS", Column::Align::left, Column::Cut::start, 16}};
+    std::vector<Column> heads{{first ? "" : "gfx targets", Column::Align::left, Column::Cut::path, 16}};
     size_t used = kLabel, last = first;
     for (; last < columns.size(); ++last) {
       std::string name = escaped(columns[last].name);
@@ -141,7 +145,7 @@ std::string others_text(const TextContext &context) {
 }
 
 std::string unit_label(const TextContext &context, const DeviceUnit &unit) {
-  return context.path(unit.origin) + (unit.set ? "/ (files)" : "");
+  return context.path(unit.origin) + (unit.set ? " (files)" : "");
 }
 
 } // namespace
@@ -150,7 +154,7 @@ std::string targets_text(const TextContext &context) {
   if (context.units.empty()) return others_text(context);
   std::vector<TargetColumn> columns = make_columns(context);
   std::map<std::pair<uint32_t, std::string>, std::vector<Count>> groups;
-  std::vector<Count> all(columns.size(), Count{0, context.units.size()});
+  std::vector<Count> all(columns.size(), Count{0, context.units.size(), false});
   Matrix units, distributions;
   for (const DeviceUnit &unit : context.units) {
     std::vector<Count> row;

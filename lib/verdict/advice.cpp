@@ -49,13 +49,15 @@ constexpr CpuRow kCpuRows[] = {
     {"polars-runtime-64", "install polars[rtcompat]"},
 };
 
-const BuildRow &build_row(std::string_view distribution) {
-  std::string name = normalized_name(distribution);
+constexpr BuildRow kTorchExtension = {"", "PYTORCH_ROCM_ARCH='", ';', "'"};
+
+const BuildRow &build_row(const Project &project) {
+  std::string name = normalized_name(project.name);
   for (const BuildRow &row : kBuildRows) {
     bool prefix = row.name.ends_with('*');
     if (prefix ? std::string_view(name).starts_with(row.name.substr(0, row.name.size() - 1)) : name == row.name) return row;
   }
-  return kAnyProject;
+  return project.uses_torch ? kTorchExtension : kAnyProject;
 }
 
 // gfx90a → "9.0.10": the decimal fields of HSA_OVERRIDE_GFX_VERSION. Empty for names of another form.
@@ -86,8 +88,21 @@ std::string poses_as(std::string_view gpu, const std::vector<std::string> &holds
 
 } // namespace
 
-std::string build_advice(std::string_view distribution, const std::string &wanted, const std::vector<std::string> &holds) {
-  const BuildRow &row = build_row(distribution);
+Project find_project(const Inventory &inventory, uint32_t input, const std::string &distribution) {
+  Project out;
+  out.name = distribution;
+  for (const Distribution &d : inventory.distributions) {
+    if (d.input != input || d.name != distribution) continue;
+    for (const std::string &requirement : d.requires_dist) {
+      std::string_view name = std::string_view(requirement).substr(0, requirement.find_first_of(" \t;<>=!~([@"));
+      out.uses_torch |= normalized_name(name) == "torch";
+    }
+  }
+  return out;
+}
+
+std::string build_advice(const Project &project, const std::string &wanted, const std::vector<std::string> &holds) {
+  const BuildRow &row = build_row(project);
   std::vector<std::string> targets = holds;
   if (std::ranges::find(targets, wanted) == targets.end()) targets.push_back(wanted);
   std::ranges::sort(targets, TargetOrder());
@@ -102,10 +117,10 @@ std::string build_advice(std::string_view distribution, const std::string &wante
   return out + std::string(row.after);
 }
 
-std::string gpu_advice(std::string_view distribution, const Gpu &gpu, const std::vector<std::string> &holds) {
+std::string gpu_advice(const Project &project, const Gpu &gpu, const std::vector<std::string> &holds) {
   const std::string &processor = gpu.loader_target().processor;
-  std::string what = distribution.empty() ? "a build" : "a " + std::string(distribution) + " build";
-  std::string out = "install " + what + " for " + processor + ", or build with " + build_advice(distribution, processor, holds);
+  std::string what = project.name.empty() ? "a build" : "a " + project.name + " build";
+  std::string out = "install " + what + " for " + processor + ", or build it with " + build_advice(project, processor, {});
   const Processor *row = find_processor(processor);
   if (row && !row->generic.empty()) out += "; " + std::string(row->generic) + " covers " + processor + " too";
   std::string model = gpu.effective ? "" : poses_as(processor, holds);
@@ -115,16 +130,15 @@ std::string gpu_advice(std::string_view distribution, const Gpu &gpu, const std:
   return out;
 }
 
-std::string cpu_advice(std::string_view distribution, const Cpu *cpu) {
+std::string cpu_advice(std::string_view distribution, const Cpu *cpu, bool sure) {
   std::string name = normalized_name(distribution), out;
   for (const CpuRow &row : kCpuRows)
     if (row.name == name) out = row.advice;
-  if (out.empty())
+  if (out.empty() && sure)
     out = cpu ? "install a build for an older CPU, or rebuild with a lower -march" : "rebuild with a lower -march";
-  if (cpu && !cpu->hypervisor.empty())
-    out += "; this is a virtual machine (" + cpu->hypervisor +
-           "): a CPU type that passes the features of the host through may "
-           "have them";
+  if (!cpu || cpu->hypervisor.empty()) return out;
+  if (!out.empty()) out += "; ";
+  out += "the virtual machine (" + cpu->hypervisor + ") may hide what its host has: give it a CPU type that passes it through";
   return out;
 }
 

@@ -6,16 +6,24 @@
 #include <vector>
 
 #include "isa-audit/machine/machine.h"
+#include "isa-audit/verdict/inventory.h"
 
 namespace isa_audit {
 
-// How to build `distribution` (may be empty) for `wanted` beside the targets that it `holds`: "PYTORCH_ROCM_ARCH='…'".
-std::string build_advice(std::string_view distribution, const std::string &wanted, const std::vector<std::string> &holds);
+struct Project {
+  std::string name;        // of the distribution; empty for none
+  bool uses_torch = false; // it requires torch: most likely one of its C++ extensions
+};
+Project find_project(const Inventory &inventory, uint32_t input, const std::string &distribution);
+
+// How to build the project for `wanted` beside the targets that it `holds`: "PYTORCH_ROCM_ARCH='…'".
+std::string build_advice(const Project &project, const std::string &wanted, const std::vector<std::string> &holds);
 
 // How to get code for the GPU: another build, how to build, what an override would do.
-std::string gpu_advice(std::string_view distribution, const Gpu &gpu, const std::vector<std::string> &holds);
+std::string gpu_advice(const Project &project, const Gpu &gpu, const std::vector<std::string> &holds);
 
-// What to do about CPU features that are missing; `cpu` may be nullptr (a gate).
-std::string cpu_advice(std::string_view distribution, const Cpu *cpu);
+// What to do about CPU features that are missing. `cpu` is nullptr for a gate. `sure`: code that needs them was found to run
+// unguarded; without, only what costs nothing to know is said, perhaps nothing.
+std::string cpu_advice(std::string_view distribution, const Cpu *cpu, bool sure);
 
 } // namespace isa_audit

@@ -76,7 +76,7 @@ Fate judge_strength(Court &court, const Judged &j, Strength strength, const IsaS
   finding.message = j.cpu_name + " lacks " + join(lacking.names(), " ") + ": " + when(strength) + " " +
                     (finding.level == Level::error ? "ends" : "may end") + " in SIGILL (\"Illegal instruction\")";
   if (is_open(j, strength)) finding.message += kGuardsUnknown;
-  finding.fix = cpu_advice(j.binary.distribution, &j.cpu);
+  finding.fix = cpu_advice(j.binary.distribution, &j.cpu, !is_open(j, strength));
   Fate fate = finding.level == Level::error ? Fate::failed : is_open(j, strength) ? Fate::open : Fate::partial;
   return court.add(std::move(finding)) ? fate : Fate::served;
 }
@@ -97,7 +97,7 @@ Fate judge_calls(Court &court, const Judged &j) {
   finding.message = j.cpu_name + " lacks " + join(lacking.names(), " ") + ": calling " + join(functions, ", ") +
                     (count > 3 ? " or one of " + std::to_string(count - 3) + " more" : "") +
                     " may end in SIGILL (\"Illegal instruction\")";
-  finding.fix = cpu_advice(j.binary.distribution, &j.cpu);
+  finding.fix = cpu_advice(j.binary.distribution, &j.cpu, true);
   return court.add(std::move(finding)) ? Fate::partial : Fate::served;
 }
 
@@ -112,7 +112,7 @@ Fate judge_declared(Court &court, const Judged &j) {
   finding.message = j.cpu_name + " is below " + finding.subject +
                     ": glibc 2.33 and newer refuses to load the file (\"CPU ISA level "
                     "is lower than required\")";
-  finding.fix = cpu_advice(j.binary.distribution, &j.cpu);
+  finding.fix = cpu_advice(j.binary.distribution, &j.cpu, true);
   return court.add(std::move(finding)) ? Fate::failed : Fate::served;
 }
 
@@ -131,7 +131,7 @@ void warn_different(Court &court, const Judged &j) {
   finding.message = j.cpu_name + " lacks " + join(lacking.names(), " ") +
                     ": the instructions run as others and give other "
                     "results, without any error";
-  finding.fix = cpu_advice(j.binary.distribution, &j.cpu);
+  finding.fix = cpu_advice(j.binary.distribution, &j.cpu, true);
   court.rule_on(Side::cpu, Fate::partial, std::move(finding));
 }
 
@@ -152,7 +152,7 @@ Fate judge_excess(Court &court, const Judged &j, Strength strength, const IsaSet
   Finding finding = cpu_finding("cpu-level-exceeded", j, strength, lacking);
   finding.message = "uses " + join(lacking.names(), " ") + " beyond " + j.cpu_name;
   if (is_open(j, strength)) finding.message += kGuardsUnknown;
-  finding.fix = cpu_advice(j.binary.distribution, nullptr);
+  finding.fix = cpu_advice(j.binary.distribution, nullptr, true);
   return court.add(std::move(finding)) ? Fate::failed : Fate::served;
 }
 

@@ -48,7 +48,7 @@ std::string rocblas_text(const DeviceUnit &unit, const std::string &processor) {
              : "";
 }
 
-Finding missing(const DeviceUnit &unit, const Gpu &gpu, Finding finding) {
+Finding missing(const Project &project, const DeviceUnit &unit, const Gpu &gpu, Finding finding) {
   const std::string &processor = gpu.loader_target().processor;
   if (unit.set)
     finding.message = "no file of this folder is for " + processor +
@@ -60,7 +60,7 @@ Finding missing(const DeviceUnit &unit, const Gpu &gpu, Finding finding) {
                       ": the first kernel launched from it fails with hipErrorNoBinaryForGpu (\"no "
                       "kernel image is available for execution on the device\") or \"invalid device function\"";
   finding.holds = join_targets(unit_targets(unit));
-  finding.fix = gpu_advice(unit.distribution, gpu, unit_targets(unit));
+  finding.fix = gpu_advice(project, gpu, unit_targets(unit));
   return finding;
 }
 
@@ -86,7 +86,7 @@ std::vector<std::string_view> missing_kernels(const DeviceCode &device, const Ta
   return out;
 }
 
-Finding partial(const DeviceUnit &unit, const Gpu &gpu, const Coverage &c, Finding finding) {
+Finding partial(const Project &project, const DeviceUnit &unit, const Gpu &gpu, const Coverage &c, Finding finding) {
   const DeviceCode &device = *unit.files.front()->device;
   const std::string &processor = gpu.loader_target().processor;
   finding.rule = "gpu-target-partial";
@@ -103,7 +103,7 @@ Finding partial(const DeviceUnit &unit, const Gpu &gpu, const Coverage &c, Findi
     finding.message = "every kernel of the other device images is there for " + processor +
                       " elsewhere in the file, or they "
                       "hold none: most likely harmless";
-  finding.fix = gpu_advice(unit.distribution, gpu, unit_targets(unit));
+  finding.fix = gpu_advice(project, gpu, unit_targets(unit));
   return finding;
 }
 
@@ -121,7 +121,7 @@ std::vector<std::string> mismatching_targets(const DeviceUnit &unit, const Targe
   return out;
 }
 
-Finding mismatch(const DeviceUnit &unit, const Gpu &gpu, const Coverage &c, Finding finding) {
+Finding mismatch(const Project &project, const DeviceUnit &unit, const Gpu &gpu, const Coverage &c, Finding finding) {
   const TargetId &target = gpu.loader_target();
   std::vector<std::string> others = mismatching_targets(unit, target);
   finding.rule = "gpu-feature-mismatch";
@@ -134,7 +134,7 @@ Finding mismatch(const DeviceUnit &unit, const Gpu &gpu, const Coverage &c, Find
   if (!gpu.assumed.empty()) finding.message += "; the settings of this GPU are assumed, not read";
   bool wants_xnack = std::ranges::any_of(others, [](const std::string &t) { return t.ends_with(":xnack+"); });
   if (wants_xnack && target.xnack == Setting::off) finding.fix = "run with HSA_XNACK=1 if the GPU supports it, or ";
-  finding.fix += "build the target without settings: " + build_advice(unit.distribution, target.processor, {});
+  finding.fix += "build the target without settings: " + build_advice(project, target.processor, {});
   return finding;
 }
 
@@ -169,12 +169,13 @@ void judge_unit(Court &court, int machine, const DeviceUnit &unit, const Gpu &gp
     return;
   }
   Fate fate = c.served ? Fate::partial : Fate::failed;
+  Project project = find_project(court.inventory, unit.origin.input, unit.distribution);
   if (c.mismatched == c.parts - c.served)
-    court.rule_on(Side::gpu, fate, mismatch(unit, gpu, c, std::move(finding)));
+    court.rule_on(Side::gpu, fate, mismatch(project, unit, gpu, c, std::move(finding)));
   else if (c.served)
-    court.rule_on(Side::gpu, fate, partial(unit, gpu, c, std::move(finding)));
+    court.rule_on(Side::gpu, fate, partial(project, unit, gpu, c, std::move(finding)));
   else
-    court.rule_on(Side::gpu, fate, missing(unit, gpu, std::move(finding)));
+    court.rule_on(Side::gpu, fate, missing(project, unit, gpu, std::move(finding)));
 }
 
 // Images that a GPU would have but for one before it.

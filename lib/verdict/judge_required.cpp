@@ -50,7 +50,8 @@ void judge_unit(Court &court, const DeviceUnit &unit, const Requirement &require
     finding.message = "kernels of this file fail on " + required.text +
                       " (\"no kernel image is available for execution on the "
                       "device\" or \"invalid device function\")";
-    finding.fix = "build with " + build_advice(unit.distribution, required.text, holds);
+    finding.fix =
+        "build with " + build_advice(find_project(court.inventory, unit.origin.input, unit.distribution), required.text, holds);
   }
   court.rule_on(Side::gpu, Fate::failed, std::move(finding));
 }

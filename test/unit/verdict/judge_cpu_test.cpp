@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+
+#include "unit/verdict/world.h"
+
+namespace isa_audit::test {
+namespace {
+
+bool mentions(const std::string &text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+Judgement on(const HostCode &code, int level, std::string distribution = "") {
+  World world;
+  if (!distribution.empty()) world.distribution(distribution);
+  world.host_file("a.so", code, distribution);
+  return judge(world.inventory, {cpu("x86-64-v" + std::to_string(level), level_set(level))}, {});
+}
+
+HostCode analysed() {
+  HostCode out;
+  out.guards_analysed = true;
+  return out;
+}
+
+TEST(JudgeCpu, WithoutGuardAnalysisItIsAWarningThatSaysSo) {
+  Judgement j = on(host({Feature::avx, Feature::avx2}), 2);
+  ASSERT_EQ(rules_of(j), std::vector<std::string>{"cpu-feature-missing"});
+  const Finding &f = j.findings[0];
+  EXPECT_EQ(f.level, Level::warning);
+  EXPECT_EQ(f.strength, "unguarded");
+  EXPECT_EQ(f.subject, "avx,avx2");
+  EXPECT_EQ(f.holds, "avx avx2 in dot_f32");
+  EXPECT_TRUE(mentions(f.message, "not told apart"));
+  EXPECT_TRUE(mentions(f.message, "Illegal instruction"));
+  EXPECT_EQ(j.verdict, Verdict::not_judged);
+  EXPECT_EQ(j.exit_code, 0);
+  EXPECT_TRUE(on(host({Feature::avx, Feature::avx2}), 3).findings.empty());
+  EXPECT_EQ(on(host({Feature::avx, Feature::avx2}), 3).verdict, Verdict::served);
+}
+
+TEST(JudgeCpu, LoadAndImportAreErrorsByGrade) {
+  for (Strength strength : {Strength::load, Strength::import})
+    for (Grade grade : {Grade::certain, Grade::likely, Grade::possible}) {
+      HostCode code = analysed();
+      (strength == Strength::load ? code.at_load : code.at_import) = {Feature::avx2};
+      code.evidence = {{Feature::avx2, strength, grade, 0x3ef7d, "", "c4", "vpbroadcastd ymm0, xmm0", {}, ""}};
+      Judgement j = on(code, 2);
+      ASSERT_EQ(j.findings.size(), 1u);
+      EXPECT_EQ(j.findings[0].level, grade == Grade::possible ? Level::warning : Level::error);
+      EXPECT_EQ(j.findings[0].strength, strength == Strength::load ? "load" : "import");
+      EXPECT_EQ(j.findings[0].holds, "avx2 at 0x3ef7d");
+      EXPECT_EQ(j.exit_code, grade == Grade::possible ? 0 : 1);
+      EXPECT_EQ(j.verdict, grade == Grade::possible ? Verdict::partly_served : Verdict::not_served);
+    }
+}
+
+TEST(JudgeCpu, CallsNameTheirFunctions) {
+  HostCode code = analysed();
+  code.at_call = {{"kern.dot", {Feature::avx512f}}, {"kern.sum", {Feature::avx2}}, {"kern.id", {}}};
+  Judgement j = on(code, 3);
+  ASSERT_EQ(j.findings.size(), 1u);
+  EXPECT_EQ(j.findings[0].strength, "call");
+  EXPECT_EQ(j.findings[0].level, Level::warning);
+  EXPECT_EQ(j.findings[0].subject, "avx512f");
+  EXPECT_TRUE(mentions(j.findings[0].message, "calling kern.dot may end"));
+}
+
+TEST(JudgeCpu, GuardedIsANote) {
+  HostCode code = analysed();
+  code.guarded = {Feature::avx512f};
+  Judgement j = on(code, 3);
+  ASSERT_EQ(rules_of(j), std::vector<std::string>{"cpu-feature-guarded"});
+  EXPECT_EQ(j.findings[0].level, Level::note);
+  EXPECT_EQ(j.verdict, Verdict::served);
+}
+
+TEST(JudgeCpu, SilentDifferenceIsOnlyWhatTheDecoderSays) {
+  HostCode code = analysed();
+  code.used = {Feature::lzcnt};
+  EXPECT_TRUE(on(code, 2).findings.empty());
+  code.silently_different = {Feature::lzcnt};
+  Judgement j = on(code, 2);
+  ASSERT_EQ(rules_of(j), std::vector<std::string>{"cpu-silently-different"});
+  EXPECT_EQ(j.findings[0].level, Level::warning);
+  EXPECT_TRUE(on(code, 3).findings.empty());
+}
+
+TEST(JudgeCpu, ANoteAboveTheLevelIsRefusedByTheLoader) {
+  HostCode code = analysed();
+  code.needed_level = 3;
+  Judgement j = on(code, 2);
+  ASSERT_EQ(rules_of(j), std::vector<std::string>{"cpu-feature-missing"});
+  EXPECT_EQ(j.findings[0].level, Level::error);
+  EXPECT_EQ(j.findings[0].strength, "load");
+  EXPECT_EQ(j.findings[0].subject, "x86-64-v3");
+  EXPECT_TRUE(on(code, 3).findings.empty());
+}
+
+TEST(JudgeCpu, AdviceKnowsProjectsAndVirtualMachines) {
+  HostCode code = host({Feature::avx2});
+  EXPECT_TRUE(mentions(on(code, 2, "Polars").findings.at(0).fix, "polars-lts-cpu"));
+  World world;
+  world.host_file("a.so", code);
+  Machine machine = cpu("kvm64", level_set(1));
+  machine.cpu->hypervisor = "KVM";
+  EXPECT_TRUE(mentions(judge(world.inventory, {machine}, {}).findings.at(0).fix, "virtual machine (KVM)"));
+}
+
+// Over every subset of a few features, used or present: a feature more in the CPU never makes it worse.
+TEST(JudgeCpu, MonotoneInTheCpu) {
+  const std::vector<Feature> few = {Feature::avx, Feature::avx2, Feature::avx512f, Feature::sha};
+  auto subset = [&](unsigned mask) {
+    IsaSet out = level_set(2);
+    for (size_t i = 0; i < few.size(); ++i)
+      if (mask >> i & 1) out.insert(few[i]);
+    return out;
+  };
+  auto severity = [&](unsigned used, unsigned present) {
+    World world;
+    HostCode code = analysed();
+    code.at_import = subset(used);
+    for (Feature f : code.at_import.list())
+      code.evidence.push_back({f, Strength::import, Grade::certain, 1, "f", "", "", {}, ""});
+    world.host_file("a.so", code);
+    Judgement j = judge(world.inventory, {cpu("c", subset(present))}, {});
+    EXPECT_EQ(j.exit_code == 1, !subset(used).is_subset_of(subset(present)));
+    return std::pair(j.exit_code, j.findings.empty() ? size_t{0} : j.findings[0].subject.size());
+  };
+  for (unsigned used = 0; used < 16; ++used)
+    for (unsigned present = 0; present < 16; ++present)
+      for (unsigned bit = 0; bit < 4; ++bit) EXPECT_LE(severity(used, present | 1u << bit), severity(used, present));
+}
+
+} // namespace
+} // namespace isa_audit::test
