@@ -1,8 +1,97 @@
+// isa-audit: parse, scan, judge, write.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 
-#include "isa-audit/base/bytes.h"
+#include "isa-audit/machine/detect.h"
+#include "isa-audit/report/report.h"
+#include "isa-audit/scan/scan.h"
+#include "machine_command.h"
+#include "options.h"
+#include "rules_command.h"
+#include "terminal.h"
 
-int main() {
-  auto part = isa_audit::Bytes().slice(1, 2);
-  std::printf("%s\n", llvm::toString(part.takeError()).c_str());
+using namespace isa_audit;
+
+namespace {
+
+int complain(const std::string &message) {
+  fmt::print(stderr, "isa-audit: {}\n", message);
+  return 2;
+}
+
+std::string render(const Report &report, const std::string &format, const TextStyle &style) {
+  auto writer = std::ranges::find(writers(), format, &Writer::format);
+  return writer->write(report, style);
+}
+
+bool write_file(const std::string &path, const std::string &bytes) {
+  int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) return false;
+  bool written = write_all(descriptor, bytes);
+  return close(descriptor) == 0 && written;
+}
+
+// Files first, so that they are complete when the last line appears on the terminal.
+int write_reports(const Report &report, const Options &options, double seconds) {
+  TextStyle style;
+  style.verbose = options.verbose;
+  style.quiet = options.quiet;
+  style.all = options.all;
+  style.kernels = options.kernels;
+  int exit_code = report.judgement.exit_code;
+  for (const Output &output : options.outputs) {
+    if (output.file.empty()) continue;
+    if (!write_file(output.file, render(report, output.format, style)))
+      exit_code = complain(fmt::format("cannot write {}: {}", output.file, std::strerror(errno)));
+  }
+  style.width = terminal_width();
+  style.color = use_color(options.color);
+  if (style.width) style.seconds = seconds;
+  if (!write_all(STDOUT_FILENO, render(report, options.outputs.front().format, style)) && errno != EPIPE)
+    exit_code = complain(fmt::format("cannot write the report: {}", std::strerror(errno)));
+  return exit_code;
+}
+
+int audit(Options options) {
+  auto start = std::chrono::steady_clock::now();
+  auto machine = make_machine(options.machine, read_environment());
+  if (!machine) return complain(llvm::toString(machine.takeError()));
+  Progress progress;
+  options.scan.progress = &progress;
+  Inventory inventory;
+  {
+    ProgressLine line(progress, options.progress);
+    inventory = scan(options.scan);
+  }
+  Report report;
+  report.version = ISA_AUDIT_VERSION;
+  report.llvm_version = ISA_AUDIT_LLVM_VERSION;
+  report.machines.push_back(std::move(*machine));
+  report.inventory = &inventory;
+  report.policy = options.policy;
+  report.judgement = judge(inventory, report.machines, options.policy);
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return write_reports(report, options, seconds);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  ParsedOptions parsed = parse_options(argc, argv);
+  if (!parsed.options) return parsed.exit_code;
+  Options &options = *parsed.options;
+  switch (options.command) {
+  case Options::Command::machine: return machine_command(options.machine, options.outputs.front().format);
+  case Options::Command::rules: return rules_command(options.rule);
+  case Options::Command::audit: break;
+  }
+  return audit(std::move(options));
 }

@@ -16,6 +16,7 @@ struct Member {
   Origin origin;
   uint64_t size = 0;      // bytes when opened
   uint64_t anonymous = 0; // bytes of anonymous memory that `open` takes: 0 for a mapped file or a stored zip member
+  bool is_input = false;  // the member is itself what the user named, not something inside it
   // What makes two members the same without opening them: device and inode of a file, empty where unknown.
   std::string identity;
   // The mapped bytes the member is made from (compressed bytes of a zip member, the file's own otherwise), if they cost

@@ -1,0 +1,78 @@
+// Content decides what a member is: ELF libraries have any name (`libfoo.so.2.1`, `python`, `module.abi3.so`), and wheels are
+// zip files. Only the first bytes are read, so that 50,000 Python files cost little.
+#include "classify.h"
+
+#include <algorithm>
+
+#include "isa-audit/device/read_device.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace isa_audit {
+
+namespace {
+
+// A bundle cut out of a library may have a page of padding before it.
+constexpr uint64_t kHead = 8192;
+
+Problem problem_of(const Member &member, llvm::Error error) {
+  return {Level::error, member.origin, llvm::toString(std::move(error))};
+}
+
+} // namespace
+
+Classified classify(const Member &member) {
+  Classified out;
+  if (DistributionIndex::wants(member.origin.path)) out.kind = MemberKind::metadata;
+  if (member.size == 0 || out.kind == MemberKind::metadata) return out;
+  auto head = member.head(std::min(kHead, member.size));
+  if (!head) {
+    out.problems.push_back(problem_of(member, head.takeError()));
+    return out;
+  }
+  using namespace std::string_view_literals;
+  if (is_device_file(*head))
+    out.kind = MemberKind::device_file;
+  else if (head->text().starts_with("\x7f"
+                                    "ELF"sv))
+    out.kind = MemberKind::elf;
+  else if ((out.archive = find_archive_format(*head, member.origin.path)))
+    out.kind = MemberKind::archive;
+  return out;
+}
+
+void collect(std::vector<Member> members, unsigned depth, Pool &pool, Collected &out) {
+  std::vector<Classified> kinds(members.size());
+  pool.for_each(members.size(), [&](size_t i) { kinds[i] = classify(members[i]); });
+  out.files += members.size();
+  // Archives are opened one after the other, the members inside are looked at in parallel.
+  for (size_t i = 0; i < members.size(); ++i) {
+    Member &member = members[i];
+    out.problems.insert(out.problems.end(), kinds[i].problems.begin(), kinds[i].problems.end());
+    if (kinds[i].kind == MemberKind::other) continue;
+    if (kinds[i].kind == MemberKind::elf || kinds[i].kind == MemberKind::device_file) {
+      out.kinds.push_back(kinds[i].kind);
+      out.binaries.push_back(std::move(member));
+      continue;
+    }
+    if (kinds[i].kind == MemberKind::archive && depth == 0) {
+      out.problems.push_back({Level::warning, member.origin, "archive nested deeper than --archive-depth: not looked into"});
+      continue;
+    }
+    auto content = member.open();
+    if (!content) {
+      out.problems.push_back(problem_of(member, content.takeError()));
+      continue;
+    }
+    if (kinds[i].kind == MemberKind::metadata) {
+      out.distributions.add(member.origin.input, member.origin.path, *content, out.problems);
+      continue;
+    }
+    std::vector<Member> inner;
+    Feed feed{[&](Member m) { inner.push_back(std::move(m)); }, [&](Problem p) { out.problems.push_back(std::move(p)); }};
+    bool is_input = member.is_input;
+    kinds[i].archive->read(*content, member.origin.input, is_input ? "" : member.origin.path + "!", feed);
+    collect(std::move(inner), depth - 1, pool, out);
+  }
+}
+
+} // namespace isa_audit

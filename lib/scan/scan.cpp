@@ -1,0 +1,152 @@
+// The pipeline, in passes. Every pass works on what the one before it left; between them stands what holds from there on.
+#include "isa-audit/scan/scan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "audit_binary.h"
+#include "classify.h"
+#include "inputs.h"
+#include "isa-audit/source/walk.h"
+#include "pool.h"
+#include "twins.h"
+#include "llvm/Support/SHA256.h"
+
+namespace isa_audit {
+
+namespace {
+
+// Members open at once beyond the largest one.
+constexpr uint64_t kDefaultSlack = uint64_t{128} << 20;
+
+uint64_t memory_budget(const ScanOptions &options, const std::vector<Member> &members) {
+  uint64_t largest = 0;
+  for (const Member &member : members) largest = std::max(largest, member.anonymous);
+  return options.memory ? options.memory : largest + kDefaultSlack;
+}
+
+void sort_members(Collected &collected) {
+  std::vector<size_t> order(collected.binaries.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) -> const Origin & { return collected.binaries[i].origin; });
+  Collected sorted;
+  for (size_t i : order) {
+    sorted.binaries.push_back(std::move(collected.binaries[i]));
+    sorted.kinds.push_back(collected.kinds[i]);
+  }
+  collected.binaries = std::move(sorted.binaries);
+  collected.kinds = std::move(sorted.kinds);
+}
+
+// Audits each content once, the largest first.
+std::vector<AuditedBinary> audit_all(const Collected &collected, const std::vector<size_t> &first, const ScanOptions &options,
+                                     Pool &pool) {
+  const std::vector<Member> &members = collected.binaries;
+  std::vector<AuditedBinary> audited(members.size());
+  std::vector<size_t> order;
+  for (size_t i = 0; i < members.size(); ++i)
+    if (first[i] == i) order.push_back(i);
+  std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return members[i].size; });
+  DeviceLimits limits;
+  limits.verify_all = options.deep;
+  std::vector<Job> jobs;
+  for (size_t i : order) {
+    if (options.progress) options.progress->total_bytes += members[i].size;
+    jobs.push_back({members[i].anonymous, [&, i] {
+                      audited[i] = audit_binary(members[i], collected.kinds[i], limits, pool.parallel_for());
+                      if (options.progress) {
+                        options.progress->bytes += members[i].size;
+                        ++options.progress->binaries;
+                      }
+                    }});
+  }
+  pool.run(std::move(jobs), memory_budget(options, members));
+  return audited;
+}
+
+// The same facts and problems under another path.
+AuditedBinary twin_of(const AuditedBinary &original, const Member &member) {
+  AuditedBinary out = original;
+  out.binary.origin = member.origin;
+  out.binary.same_as = original.binary.origin.path;
+  for (Problem &problem : out.problems) {
+    problem.origin.input = member.origin.input;
+    problem.origin.path = member.origin.path;
+  }
+  return out;
+}
+
+void attribute(Inventory &inventory, const DistributionIndex &index) {
+  inventory.distributions = index.distributions();
+  for (Binary &binary : inventory.binaries)
+    if (auto owner = index.owner(binary.origin.input, binary.origin.path))
+      binary.distribution = inventory.distributions[*owner].name;
+}
+
+// An input file is what was found in it.
+void name_inputs(Inventory &inventory, const std::vector<Member> &members, Pool &pool) {
+  for (const Member &member : members) {
+    if (!member.is_input) continue;
+    Input &input = inventory.inputs[member.origin.input];
+    Classified found = classify(member);
+    bool has_distribution =
+        std::ranges::any_of(inventory.distributions, [&](const Distribution &d) { return d.input == member.origin.input; });
+    if (found.kind == MemberKind::elf)
+      input.kind = "elf";
+    else if (found.kind == MemberKind::device_file)
+      input.kind = "code-object";
+    else if (found.kind == MemberKind::archive)
+      input.kind = has_distribution ? "wheel" : std::string(found.archive->name);
+    else if (found.problems.empty())
+      inventory.problems.push_back(
+          {Level::error, member.origin, "neither an ELF file, a code object nor an archive: nothing to audit"});
+  }
+  (void)pool;
+}
+
+} // namespace
+
+Inventory scan(const ScanOptions &options) {
+  Pool pool(options.jobs);
+  Inventory inventory;
+
+  Intake intake = take_in(options);
+  inventory.inputs = std::move(intake.inputs);
+  inventory.problems = std::move(intake.problems);
+  // Every input is numbered; every file that was named or lies below a named folder is a member.
+
+  Collected collected;
+  std::vector<Member> named;
+  std::ranges::copy_if(intake.members, std::back_inserter(named), &Member::is_input);
+  collect(std::move(intake.members), options.archive_depth, pool, collected);
+  inventory.problems.insert(inventory.problems.end(), collected.problems.begin(), collected.problems.end());
+  inventory.files = collected.files;
+  // Archives are open; what is left are binaries, recognised by content, and the dist-info of all inputs.
+
+  for (const Intake::Surroundings &s : intake.surroundings)
+    collected.distributions.add_installed(s.folder, s.input, s.prefix, inventory.problems);
+  collected.distributions.finish();
+  sort_members(collected);
+  std::vector<size_t> first = find_twins(collected.binaries, pool);
+  // Binaries are in the order of the report; each content has one that stands for it.
+
+  std::vector<AuditedBinary> audited = audit_all(collected, first, options, pool);
+  for (size_t i = 0; i < audited.size(); ++i) {
+    if (first[i] != i) audited[i] = twin_of(audited[first[i]], collected.binaries[i]);
+    inventory.problems.insert(inventory.problems.end(), audited[i].problems.begin(), audited[i].problems.end());
+    if (!audited[i].audited) continue;
+    inventory.bytes += audited[i].binary.size;
+    inventory.binaries.push_back(std::move(audited[i].binary));
+  }
+  // Every fact is in the inventory.
+
+  attribute(inventory, collected.distributions);
+  name_inputs(inventory, named, pool);
+  for (const Problem &problem : lost_files()) inventory.problems.push_back(problem);
+  std::ranges::sort(inventory.problems, [](const Problem &a, const Problem &b) {
+    return std::tie(a.origin, a.level, a.message) < std::tie(b.origin, b.level, b.message);
+  });
+  return inventory;
+}
+
+} // namespace isa_audit

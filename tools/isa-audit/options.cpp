@@ -1,0 +1,271 @@
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+
+#include "isa-audit/report/report.h"
+
+namespace isa_audit {
+
+namespace {
+
+constexpr const char *kDescription =
+    "Tells before run time whether installed binaries will run on this machine: which GPU targets and\n"
+    "which x86 extensions they hold, judged against the local GPU and CPU or a given machine.";
+
+constexpr const char *kFooter =
+    "Examples:\n"
+    "  isa-audit --dist torch                         an installed distribution, without importing it\n"
+    "  isa-audit .venv/lib/python3.12/site-packages   a whole environment\n"
+    "  isa-audit --gpu gfx942 --cpu none a.whl        a wheel, for another machine's GPU\n"
+    "  isa-audit --require gfx942 --max-cpu x86-64-v3 dist/*.whl   a gate for CI\n"
+    "\n"
+    "Exit codes: 0 nothing at or above --fail-on, 1 a finding at or above it, 2 no trustworthy answer (usage, nothing to "
+    "audit,\n"
+    "an input that could not be read).";
+
+// The words as given; what they mean is worked out once everything is known.
+struct Words {
+  std::vector<std::string> paths, files_from, require, deny, warn, allow, outputs;
+  std::string max_cpu, fail_on = "error", format = "text", color = "auto", progress = "auto", memory;
+};
+
+class Parser {
+public:
+  Parser() : app_(kDescription, "isa-audit") {
+    app_.footer(kFooter);
+    app_.set_help_flag("-h,--help", "Print this help")->group("Run");
+    app_.set_version_flag("--version", fmt::format("isa-audit {} (LLVM {})", ISA_AUDIT_VERSION, ISA_AUDIT_LLVM_VERSION))
+        ->group("Run");
+    app_.get_formatter()->column_width(26);
+    app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    declare_input();
+    declare_machine(app_, "Machine");
+    declare_gate();
+    declare_output();
+    declare_run();
+    declare_subcommands();
+  }
+
+  ParsedOptions parse(int argc, char **argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError &error) {
+      // CLI11 prints help and version here, and what is wrong with the rest.
+      return {std::nullopt, app_.exit(error, std::cout, std::cerr) == 0 ? 0 : 2};
+    }
+    if (std::string wrong = finish(); !wrong.empty()) {
+      std::cerr << "isa-audit: " << wrong << "\n";
+      return {std::nullopt, 2};
+    }
+    return {std::move(options_), 0};
+  }
+
+private:
+  void declare_input() {
+    auto many = [](CLI::Option *option) {
+      return option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->group("Input");
+    };
+    many(app_.add_option("PATH", words_.paths,
+                         "Directories, wheels or other archives, ELF or code-object files; audited as one set"));
+    many(app_.add_option("--dist", options_.scan.distributions, "An installed distribution by NAME, found without importing it")
+             ->type_name("NAME")
+             ->allow_extra_args(false));
+    many(app_.add_option("--files-from", words_.files_from, "Read paths from FILE, one a line; - for standard input")
+             ->type_name("FILE")
+             ->allow_extra_args(false));
+    many(app_.add_option("--exclude", options_.scan.excludes,
+                         "Leave out paths that match GLOB (* stays within a folder, ** does not)")
+             ->type_name("GLOB")
+             ->allow_extra_args(false));
+    app_.add_option("--archive-depth", options_.scan.archive_depth, "How deep archives inside archives are opened (default 3)")
+        ->type_name("N")
+        ->group("Input");
+    app_.add_flag("--follow-symlinks", options_.scan.follow_symlinks, "Follow symbolic links that lead out of a tree")
+        ->group("Input");
+  }
+
+  void declare_machine(CLI::App &app, const char *group) {
+    gpu_.push_back(
+        app.add_option("--gpu", options_.machine.gpu, "auto, none, or GPUs to judge against: gfx942,gfx90a:sramecc+:xnack-")
+            ->type_name("LIST")
+            ->group(group));
+    cpu_.push_back(
+        app.add_option("--cpu", options_.machine.cpu,
+                       "auto, none, x86-64-v1..v4 or a CPU name (nehalem, haswell, znver4); +feature and -feature edit it; "
+                       "@FILE reads /proc/cpuinfo form")
+            ->type_name("NAME")
+            ->group(group));
+    app.add_option("--root", options_.machine.root, "Read the machine's sys, proc and dev below DIR")
+        ->type_name("DIR")
+        ->group(group);
+  }
+
+  void declare_gate() {
+    auto many = [](CLI::Option *option) {
+      return option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false)->group("Gate");
+    };
+    many(app_.add_option("--require", words_.require, "GPU targets that every input must carry in every device image")
+             ->type_name("LIST"));
+    app_.add_option("--max-cpu", words_.max_cpu, "The most the inputs may need unguarded: x86-64-v3, haswell+aes …")
+        ->type_name("NAME")
+        ->group("Gate");
+    many(app_.add_option("--deny", words_.deny, "Make findings of RULE errors")->type_name("RULE"));
+    many(app_.add_option("--warn", words_.warn, "Make findings of RULE warnings")->type_name("RULE"));
+    many(app_.add_option("--allow", words_.allow, "Drop findings of RULE")->type_name("RULE"));
+    app_.add_option("--fail-on", words_.fail_on, "Exit with 1 from this level on: error (default), warning, never")
+        ->type_name("LEVEL")
+        ->check(CLI::IsMember({"error", "warning", "never"}))
+        ->group("Gate");
+  }
+
+  void declare_format(CLI::App &app) {
+    std::vector<std::string> formats;
+    for (const Writer &writer : writers()) formats.emplace_back(writer.format);
+    app.add_option("--format", words_.format, "Of standard output: " + fmt::format("{}", fmt::join(formats, ", ")))
+        ->type_name("FORMAT")
+        ->check(CLI::IsMember(formats))
+        ->group("Output");
+  }
+
+  void declare_output() {
+    declare_format(app_);
+    app_.add_option("--output", words_.outputs, "Write a report of FORMAT to FILE too; repeatable")
+        ->type_name("FORMAT=FILE")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->allow_extra_args(false)
+        ->group("Output");
+    app_.add_flag("--all", options_.all, "List every file, not only those with findings")->group("Output");
+    app_.add_flag("--kernels", options_.kernels, "List kernels")->group("Output");
+    app_.add_flag("--deep", options_.scan.deep, "Verify every checksum, whatever it costs")->group("Output");
+    app_.add_flag("--hash", options_.scan.hash, "Add the SHA-256 of the inputs to the report")->group("Output");
+    for (auto [name, value] : {std::pair{"--color", &words_.color}, std::pair{"--progress", &words_.progress}})
+      app_.add_option(name, *value, "auto (default: on a terminal), always, never")
+          ->type_name("WHEN")
+          ->check(CLI::IsMember({"auto", "always", "never"}))
+          ->group("Output");
+    app_.add_flag("-q,--quiet", options_.quiet, "Findings and problems only")->group("Output");
+    app_.add_flag("-v,--verbose", options_.verbose, "Notes and evidence too")->group("Output");
+  }
+
+  void declare_run() {
+    app_.add_option("-j,--jobs", options_.scan.jobs, "Threads (default: as many as this process may use)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1024))
+        ->group("Run");
+    app_.add_option("--memory", words_.memory, "Memory for members of archives that are open at once, as 512M or 4G")
+        ->type_name("SIZE")
+        ->group("Run");
+  }
+
+  void declare_subcommands() {
+    machine_ = app_.add_subcommand("machine", "What this machine is, and how that was found out");
+    declare_machine(*machine_, "Machine");
+    machine_->add_option("--format", words_.format, "text or json")
+        ->type_name("FORMAT")
+        ->check(CLI::IsMember({"text", "json"}));
+    rules_ = app_.add_subcommand("rules", "The rules, or what one of them means");
+    rules_->add_option("RULE", options_.rule, "A rule's name");
+  }
+
+  // What the words mean; empty, or what is wrong with them.
+  std::string finish() {
+    if (machine_->parsed()) options_.command = Options::Command::machine;
+    if (rules_->parsed()) options_.command = Options::Command::rules;
+    options_.outputs.push_back({words_.format, ""});
+    if (options_.command != Options::Command::audit) return "";
+    for (auto step : {&Parser::finish_paths, &Parser::finish_gate, &Parser::finish_output, &Parser::finish_memory})
+      if (std::string wrong = (this->*step)(); !wrong.empty()) return wrong;
+    options_.color = when(words_.color);
+    options_.progress = when(words_.progress);
+    return "";
+  }
+
+  std::string finish_paths() {
+    options_.scan.paths = words_.paths;
+    for (const std::string &name : words_.files_from) {
+      std::ifstream file;
+      if (name != "-") {
+        file.open(name);
+        if (!file) return fmt::format("--files-from: cannot read {}", name);
+      }
+      std::istream &in = name == "-" ? std::cin : file;
+      for (std::string line; std::getline(in, line);)
+        if (!line.empty()) options_.scan.paths.push_back(line);
+    }
+    if (options_.scan.paths.empty() && options_.scan.distributions.empty())
+      return "nothing to audit: give a directory, a wheel or a library, or --dist NAME for an installed distribution";
+    return "";
+  }
+
+  std::string finish_gate() {
+    for (const std::string &list : words_.require) {
+      auto targets = parse_target_list(list);
+      if (!targets) return "--require: " + llvm::toString(targets.takeError());
+      options_.policy.required.insert(options_.policy.required.end(), targets->begin(), targets->end());
+    }
+    if (!words_.max_cpu.empty()) {
+      auto cpu = parse_cpu(words_.max_cpu);
+      if (!cpu) return "--max-cpu: " + llvm::toString(cpu.takeError());
+      options_.policy.max_cpu = std::move(*cpu);
+    }
+    // A gate judges the inputs, never the machine it runs on.
+    if (!options_.policy.required.empty() || options_.policy.max_cpu) {
+      if (!gpu_[0]->count()) options_.machine.gpu = "none";
+      if (!cpu_[0]->count()) options_.machine.cpu = "none";
+    }
+    for (const auto *names : {&words_.deny, &words_.warn, &words_.allow})
+      for (const std::string &name : *names)
+        if (!find_rule(name)) return fmt::format("'{}' is no rule; 'isa-audit rules' lists them", name);
+    for (const std::string &name : words_.warn) options_.policy.levels[name] = Level::warning;
+    for (const std::string &name : words_.deny) options_.policy.levels[name] = Level::error;
+    options_.policy.allowed = words_.allow;
+    options_.policy.fail_on = words_.fail_on == "error"     ? FailOn::error
+                              : words_.fail_on == "warning" ? FailOn::warning
+                                                            : FailOn::never;
+    return "";
+  }
+
+  std::string finish_output() {
+    for (const std::string &word : words_.outputs) {
+      size_t equals = word.find('=');
+      std::string format = word.substr(0, equals);
+      if (equals == std::string::npos || equals + 1 == word.size()) return fmt::format("--output {}: write FORMAT=FILE", word);
+      if (std::ranges::find(writers(), format, &Writer::format) == writers().end())
+        return fmt::format("--output: '{}' is no format of a report", format);
+      options_.outputs.push_back({format, word.substr(equals + 1)});
+    }
+    return "";
+  }
+
+  std::string finish_memory() {
+    if (words_.memory.empty()) return "";
+    size_t end = 0;
+    while (end < words_.memory.size() && std::isdigit(static_cast<unsigned char>(words_.memory[end]))) ++end;
+    std::string unit = words_.memory.substr(end);
+    if (end == 0 || end > 12 || unit.size() > 1) return "--memory: write a number with K, M or G";
+    uint64_t factor = unit.empty() ? 1 : unit == "K" ? 1u << 10 : unit == "M" ? 1u << 20 : unit == "G" ? 1u << 30 : 0;
+    options_.scan.memory = std::stoull(words_.memory.substr(0, end)) * factor;
+    return options_.scan.memory ? "" : "--memory: write a number with K, M or G";
+  }
+
+  static When when(const std::string &word) {
+    return word == "always" ? When::always : word == "never" ? When::never : When::automatic;
+  }
+
+  CLI::App app_;
+  Words words_;
+  Options options_;
+  std::vector<CLI::Option *> gpu_, cpu_;
+  CLI::App *machine_ = nullptr, *rules_ = nullptr;
+};
+
+} // namespace
+
+ParsedOptions parse_options(int argc, char **argv) { return Parser().parse(argc, argv); }
+
+} // namespace isa_audit
