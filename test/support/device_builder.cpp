@@ -17,7 +17,9 @@ struct Pack {
   ByteWriter out;
   void map(size_t n) { out.le<uint8_t>(0xde).le<uint8_t>(uint8_t(n >> 8)).le<uint8_t>(uint8_t(n)); }
   void array(size_t n) { out.le<uint8_t>(0xdc).le<uint8_t>(uint8_t(n >> 8)).le<uint8_t>(uint8_t(n)); }
-  void text(const std::string &s) { out.le<uint8_t>(0xda).le<uint8_t>(uint8_t(s.size() >> 8)).le<uint8_t>(uint8_t(s.size())).raw(s); }
+  void text(const std::string &s) {
+    out.le<uint8_t>(0xda).le<uint8_t>(uint8_t(s.size() >> 8)).le<uint8_t>(uint8_t(s.size())).raw(s);
+  }
   void number(uint8_t n) { out.le<uint8_t>(n); }
 };
 
@@ -45,7 +47,12 @@ std::string metadata_note(const CodeObjectSpec &spec) {
     p.number(uint8_t(spec.wavefront));
   }
   ByteWriter note;
-  note.le<uint32_t>(7).le<uint32_t>(uint32_t(p.out.size())).le<uint32_t>(32).raw(std::string_view("AMDGPU\0\0", 8)).raw(p.out.bytes()).align(4);
+  note.le<uint32_t>(7)
+      .le<uint32_t>(uint32_t(p.out.size()))
+      .le<uint32_t>(32)
+      .raw(std::string_view("AMDGPU\0\0", 8))
+      .raw(p.out.bytes())
+      .align(4);
   return note.bytes();
 }
 
@@ -71,13 +78,23 @@ std::string build_elf(const ElfSpec &spec) {
   uint64_t names_at = body.size();
   body.raw(names).align(8);
   uint64_t table = body.size();
-  auto header = [&](uint32_t name, uint32_t type, uint64_t flags, uint64_t offset, uint64_t size, uint32_t link, uint64_t entry) {
-    body.le(name).le(type).le(flags).le(flags & 2 ? offset : uint64_t(0)).le(offset).le(size).le(link).le(uint32_t(0)).le(uint64_t(1)).le(entry);
+  auto header = [&](uint32_t name, uint32_t type, uint64_t flags, uint64_t offset, uint64_t size, uint32_t link,
+                    uint64_t entry) {
+    body.le(name)
+        .le(type)
+        .le(flags)
+        .le(flags & 2 ? offset : uint64_t(0))
+        .le(offset)
+        .le(size)
+        .le(link)
+        .le(uint32_t(0))
+        .le(uint64_t(1))
+        .le(entry);
   };
   header(0, 0, 0, 0, 0, 0, 0);
   for (size_t i = 0; i < spec.sections.size(); ++i)
-    header(name_at[i], spec.sections[i].type, spec.sections[i].flags, offsets[i], spec.sections[i].bytes.size(), spec.sections[i].link,
-           spec.sections[i].entry_size);
+    header(name_at[i], spec.sections[i].type, spec.sections[i].flags, offsets[i], spec.sections[i].bytes.size(),
+           spec.sections[i].link, spec.sections[i].entry_size);
   header(names_name, 3, 0, names_at, names.size(), 0, 0);
   ByteWriter head;
   head.raw("\x7f"
@@ -89,7 +106,12 @@ std::string build_elf(const ElfSpec &spec) {
       .le(spec.abi_version)
       .pad_to(16);
   head.le(spec.type).le(spec.machine).le(uint32_t(1)).le(uint64_t(0)).le(uint64_t(64)).le(table).le(spec.flags);
-  head.le(uint16_t(64)).le(uint16_t(56)).le(uint16_t(1)).le(uint16_t(64)).le(uint16_t(spec.sections.size() + 2)).le(uint16_t(spec.sections.size() + 1));
+  head.le(uint16_t(64))
+      .le(uint16_t(56))
+      .le(uint16_t(1))
+      .le(uint16_t(64))
+      .le(uint16_t(spec.sections.size() + 2))
+      .le(uint16_t(spec.sections.size() + 1));
   uint64_t size = body.size();
   head.le(uint32_t(1)).le(uint32_t(4)).le(uint64_t(0)).le(uint64_t(0)).le(uint64_t(0)).le(size).le(size).le(uint64_t(4096));
   std::string out = body.bytes();
@@ -110,7 +132,12 @@ std::string build_code_object(const CodeObjectSpec &spec) {
     ByteWriter symbols;
     symbols.pad_to(24);
     for (const std::string &name : spec.kernels) {
-      symbols.le(uint32_t(strings.size())).le(uint8_t(spec.version == 2 ? 0x1a : 0x11)).le(uint8_t(3)).le(uint16_t(1)).le(uint64_t(0)).le(uint64_t(64));
+      symbols.le(uint32_t(strings.size()))
+          .le(uint8_t(spec.version == 2 ? 0x1a : 0x11))
+          .le(uint8_t(3))
+          .le(uint16_t(1))
+          .le(uint64_t(0))
+          .le(uint64_t(64));
       strings += name + (spec.version == 2 ? "" : ".kd") + '\0';
     }
     elf.sections.push_back({".dynstr", 3, 2, strings, 1});
@@ -119,7 +146,13 @@ std::string build_code_object(const CodeObjectSpec &spec) {
   if (spec.version == 2) {
     ByteWriter note;
     note.le(uint32_t(4)).le(uint32_t(0x1a)).le(uint32_t(3)).raw(std::string_view("AMD\0", 4));
-    note.le(uint16_t(4)).le(uint16_t(7)).le(uint32_t(8)).le(uint32_t(0)).le(uint32_t(3)).raw(std::string_view("AMD\0AMDGPU\0", 11)).align(4);
+    note.le(uint16_t(4))
+        .le(uint16_t(7))
+        .le(uint32_t(8))
+        .le(uint32_t(0))
+        .le(uint32_t(3))
+        .raw(std::string_view("AMD\0AMDGPU\0", 11))
+        .align(4);
     elf.sections.push_back({".note.amd", 7, 2, note.bytes(), 4});
   }
   return build_elf(elf);

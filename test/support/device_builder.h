@@ -51,8 +51,8 @@ struct ElfSpec {
 std::string build_elf(const ElfSpec &spec);
 
 struct CodeObjectSpec {
-  uint32_t flags = 0x54c;  // gfx942, both features any
-  uint8_t version = 6;     // code object version
+  uint32_t flags = 0x54c; // gfx942, both features any
+  uint8_t version = 6;    // code object version
   std::string target = "amdgcn-amd-amdhsa--gfx942";
   std::vector<std::string> kernels = {"kernel_a"};
   unsigned wavefront = 64;
