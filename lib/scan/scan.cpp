@@ -10,6 +10,7 @@
 #include "isa-audit/source/walk.h"
 #include "pool.h"
 #include "twins.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
 
 namespace isa_audit {
@@ -84,24 +85,27 @@ void attribute(Inventory &inventory, const DistributionIndex &index) {
 }
 
 // An input file is what was found in it.
-void name_inputs(Inventory &inventory, const std::vector<Member> &members, Pool &pool) {
-  for (const Member &member : members) {
-    if (!member.is_input) continue;
-    Input &input = inventory.inputs[member.origin.input];
-    Classified found = classify(member);
-    bool has_distribution =
-        std::ranges::any_of(inventory.distributions, [&](const Distribution &d) { return d.input == member.origin.input; });
-    if (found.kind == MemberKind::elf)
-      input.kind = "elf";
-    else if (found.kind == MemberKind::device_file)
-      input.kind = "code-object";
-    else if (found.kind == MemberKind::archive)
-      input.kind = has_distribution ? "wheel" : std::string(found.archive->name);
-    else if (found.problems.empty())
-      inventory.problems.push_back(
-          {Level::error, member.origin, "neither an ELF file, a code object nor an archive: nothing to audit"});
-  }
-  (void)pool;
+void name_input(Inventory &inventory, const Member &member) {
+  Input &input = inventory.inputs[member.origin.input];
+  Classified found = classify(member);
+  bool has_distribution =
+      std::ranges::any_of(inventory.distributions, [&](const Distribution &d) { return d.input == member.origin.input; });
+  if (found.kind == MemberKind::elf)
+    input.kind = "elf";
+  else if (found.kind == MemberKind::device_file)
+    input.kind = "code-object";
+  else if (found.kind == MemberKind::archive)
+    input.kind = has_distribution ? "wheel" : std::string(found.archive->name);
+  else if (found.problems.empty())
+    inventory.problems.push_back(
+        {Level::error, member.origin, "neither an ELF file, a code object nor an archive: nothing to audit"});
+}
+
+void hash_input(Inventory &inventory, const Member &member) {
+  auto bytes = member.open();
+  if (!bytes) return llvm::consumeError(bytes.takeError()); // told where it was audited
+  auto digest = llvm::SHA256::hash(llvm::ArrayRef<uint8_t>(bytes->data(), bytes->size()));
+  inventory.inputs[member.origin.input].sha256 = llvm::toHex(digest, true);
 }
 
 } // namespace
@@ -141,7 +145,10 @@ Inventory scan(const ScanOptions &options) {
   // Every fact is in the inventory.
 
   attribute(inventory, collected.distributions);
-  name_inputs(inventory, named, pool);
+  for (const Member &member : named) {
+    name_input(inventory, member);
+    if (options.hash) hash_input(inventory, member);
+  }
   for (const Problem &problem : lost_files()) inventory.problems.push_back(problem);
   std::ranges::sort(inventory.problems, [](const Problem &a, const Problem &b) {
     return std::tie(a.origin, a.level, a.message) < std::tie(b.origin, b.level, b.message);

@@ -7,26 +7,29 @@
 #include <fstream>
 #include <iostream>
 
+#include "help_formatter.h"
 #include "isa-audit/report/report.h"
 
 namespace isa_audit {
 
 namespace {
 
-constexpr const char *kDescription =
-    "Tells before run time whether installed binaries will run on this machine: which GPU targets and\n"
-    "which x86 extensions they hold, judged against the local GPU and CPU or a given machine.";
+constexpr const char *kDescription = "Tells before run time whether installed binaries will run on this machine:\n"
+                                     "which GPU targets and which x86 extensions they hold, judged against the local\n"
+                                     "GPU and CPU or a given machine.";
 
-constexpr const char *kFooter =
-    "Examples:\n"
-    "  isa-audit --dist torch                         an installed distribution, without importing it\n"
-    "  isa-audit .venv/lib/python3.12/site-packages   a whole environment\n"
-    "  isa-audit --gpu gfx942 --cpu none a.whl        a wheel, for another machine's GPU\n"
-    "  isa-audit --require gfx942 --max-cpu x86-64-v3 dist/*.whl   a gate for CI\n"
-    "\n"
-    "Exit codes: 0 nothing at or above --fail-on, 1 a finding at or above it, 2 no trustworthy answer (usage, nothing to "
-    "audit,\n"
-    "an input that could not be read).";
+constexpr const char *kFooter = "Examples:\n"
+                                "  isa-audit --dist torch\n"
+                                "      an installed distribution, found without importing it\n"
+                                "  isa-audit .venv/lib/python3.12/site-packages\n"
+                                "      every package of an environment\n"
+                                "  isa-audit --gpu gfx942 --cpu none kern-1.2-cp312-cp312-linux_x86_64.whl\n"
+                                "      a wheel, judged for another machine's GPU\n"
+                                "  isa-audit --require gfx942 --max-cpu x86-64-v3 dist/*.whl\n"
+                                "      a gate for CI\n"
+                                "\n"
+                                "Exit codes: 0 nothing at or above --fail-on, 1 a finding at or above it, 2 no\n"
+                                "trustworthy answer (usage, nothing to audit, an input that could not be read).";
 
 // The words as given; what they mean is worked out once everything is known.
 struct Words {
@@ -38,16 +41,21 @@ class Parser {
 public:
   Parser() : app_(kDescription, "isa-audit") {
     app_.footer(kFooter);
-    app_.set_help_flag("-h,--help", "Print this help")->group("Run");
-    app_.set_version_flag("--version", fmt::format("isa-audit {} (LLVM {})", ISA_AUDIT_VERSION, ISA_AUDIT_LLVM_VERSION))
-        ->group("Run");
-    app_.get_formatter()->column_width(26);
+    app_.failure_message([](const CLI::App *, const CLI::Error &error) {
+      return fmt::format("isa-audit: {}\nisa-audit: see 'isa-audit --help'\n", error.what());
+    });
+    app_.set_help_flag(); // declared last, so that its group comes last
+    app_.formatter(std::make_shared<HelpFormatter>());
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     declare_input();
     declare_machine(app_, "Machine");
     declare_gate();
     declare_output();
     declare_run();
+    app_.set_help_flag("-h,--help", "Print this help")->group("Run");
+    app_.set_version_flag("--version", fmt::format("isa-audit {} (LLVM {})", ISA_AUDIT_VERSION, ISA_AUDIT_LLVM_VERSION),
+                          "Print the version")
+        ->group("Run");
     declare_subcommands();
   }
 
@@ -163,12 +171,12 @@ private:
   }
 
   void declare_subcommands() {
-    machine_ = app_.add_subcommand("machine", "What this machine is, and how that was found out");
+    machine_ = app_.add_subcommand("machine", "What this machine is, and how that was found out")->footer("");
     declare_machine(*machine_, "Machine");
     machine_->add_option("--format", words_.format, "text or json")
         ->type_name("FORMAT")
         ->check(CLI::IsMember({"text", "json"}));
-    rules_ = app_.add_subcommand("rules", "The rules, or what one of them means");
+    rules_ = app_.add_subcommand("rules", "The rules, or what one of them means")->footer("");
     rules_->add_option("RULE", options_.rule, "A rule's name");
   }
 
