@@ -37,18 +37,18 @@ TEST_P(Golden, Prints) {
   fs::path folder = fs::temp_directory_path() / ("isa-audit-golden-" + GetParam() + "-" + std::to_string(getpid()));
   fs::remove_all(folder);
   fs::create_directories(folder);
-  std::string prelude = "cd " + quoted(folder.string()) + " && export CASE=" + quoted(source.string()) +
-                        " && export PATH=" + quoted(fs::path(ISA_AUDIT_BINARY).parent_path().string()) + ":/usr/lib/llvm-22/bin:$PATH" +
+  std::string prelude = "cd " + shell_word(folder.string()) + " && export CASE=" + shell_word(source.string()) +
+                        " && export PATH=" + shell_word(fs::path(ISA_AUDIT_BINARY).parent_path().string()) + ":/usr/lib/llvm-22/bin:$PATH" +
                         " && unset HSA_OVERRIDE_GFX_VERSION ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES HSA_XNACK && ";
   if (fs::exists(source / "build")) {
     if (run_shell("command -v /usr/lib/llvm-22/bin/clang").exit_code) {
       ASSERT_EQ(std::getenv("CI"), nullptr) << "clang-22 builds the fixtures";
       GTEST_SKIP() << "clang-22, lld-22 and clang-tools-22 build the fixtures and are not installed";
     }
-    Run built = run_shell(prelude + "sh -e " + quoted((source / "build").string()) + " 2>&1");
+    Ran built = run_shell(prelude + "sh -e " + shell_word((source / "build").string()) + " 2>&1");
     ASSERT_EQ(built.exit_code, 0) << built.output;
   }
-  Run ran = run_shell(prelude + "sh " + quoted((source / "run").string()) + " 2>&1");
+  Ran ran = run_shell(prelude + "sh " + shell_word((source / "run").string()) + " 2>&1");
   std::string printed = ran.output + "exit " + std::to_string(ran.exit_code) + "\n";
   if (std::getenv("ISA_AUDIT_REBASE")) std::ofstream(source / "expected", std::ios::binary) << printed;
   EXPECT_EQ(printed, text_of(source / "expected"));

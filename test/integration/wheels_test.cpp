@@ -50,7 +50,7 @@ std::string wheel_path(const json &wheel) {
     GTEST_SKIP() << wheel["file"] << " is not in $ISA_AUDIT_WHEELS (.ci/fetch-wheels fetches it)";                                       \
   }
 
-Run audit(const std::string &arguments) { return run_shell(std::string(ISA_AUDIT_BINARY) + " " + arguments); }
+Ran audit(const std::string &arguments) { return run_shell(std::string(ISA_AUDIT_BINARY) + " " + arguments); }
 
 using Counts = std::map<std::string, int>;
 
@@ -60,7 +60,7 @@ TEST_P(Wheel, HoldsWhatIsKnown) {
   const json &wheel = wheel_named(GetParam());
   std::string path = wheel_path(wheel);
   REQUIRE_WHEEL(path, wheel)
-  Run run = audit("--format json --gpu none --cpu none --fail-on never " + quoted(path));
+  Ran run = audit("--format json --gpu none --cpu none --fail-on never " + shell_word(path));
   ASSERT_EQ(run.exit_code, 0);
   json report = json::parse(run.output);
   for (const json &problem : report["problems"]) EXPECT_NE(problem["level"], "error") << problem;
@@ -105,10 +105,10 @@ TEST(Petit, Gates) {
   const json &wheel = wheel_named("petit-kernel");
   std::string path = wheel_path(wheel);
   REQUIRE_WHEEL(path, wheel)
-  EXPECT_EQ(audit("--require gfx942 " + quoted(path)).exit_code, 0);
-  EXPECT_EQ(audit("--require gfx90a " + quoted(path)).exit_code, 1);
-  EXPECT_EQ(audit("--gpu gfx1100 --cpu none " + quoted(path)).exit_code, 1);
-  Run partial = audit("--gpu gfx90a --cpu none " + quoted(path));
+  EXPECT_EQ(audit("--require gfx942 " + shell_word(path)).exit_code, 0);
+  EXPECT_EQ(audit("--require gfx90a " + shell_word(path)).exit_code, 1);
+  EXPECT_EQ(audit("--gpu gfx1100 --cpu none " + shell_word(path)).exit_code, 1);
+  Ran partial = audit("--gpu gfx90a --cpu none " + shell_word(path));
   EXPECT_EQ(partial.exit_code, 0);
   EXPECT_NE(partial.output.find("235 of 237"), std::string::npos);
   EXPECT_NE(partial.output.find("causalflow::petit"), std::string::npos) << partial.output;
@@ -118,7 +118,7 @@ TEST(Petit, SameBytesForAnyThreads) {
   const json &wheel = wheel_named("petit-kernel");
   std::string path = wheel_path(wheel);
   REQUIRE_WHEEL(path, wheel)
-  Run one = audit("--format json --gpu gfx90a -j1 " + quoted(path)), many = audit("--format json --gpu gfx90a -j8 " + quoted(path));
+  Ran one = audit("--format json --gpu gfx90a -j1 " + shell_word(path)), many = audit("--format json --gpu gfx90a -j8 " + shell_word(path));
   EXPECT_EQ(one.output, many.output);
 }
 
@@ -129,9 +129,9 @@ TEST(Petit, WheelEqualsTree) {
   REQUIRE_WHEEL(path, wheel)
   fs::path folder = fs::temp_directory_path() / ("isa-audit-tree-" + std::to_string(getpid()));
   fs::create_directories(folder);
-  ASSERT_EQ(run_shell("python3 -m zipfile -e " + quoted(path) + " " + quoted(folder.string())).exit_code, 0);
-  json a = json::parse(audit("--format json --gpu gfx90a --cpu none " + quoted(path)).output);
-  json b = json::parse(audit("--format json --gpu gfx90a --cpu none " + quoted(folder.string())).output);
+  ASSERT_EQ(run_shell("python3 -m zipfile -e " + shell_word(path) + " " + shell_word(folder.string())).exit_code, 0);
+  json a = json::parse(audit("--format json --gpu gfx90a --cpu none " + shell_word(path)).output);
+  json b = json::parse(audit("--format json --gpu gfx90a --cpu none " + shell_word(folder.string())).output);
   fs::remove_all(folder);
   for (const char *part : {"binaries", "distributions", "findings", "problems", "sidecars"}) EXPECT_EQ(a[part], b[part]) << part;
 }

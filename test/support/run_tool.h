@@ -9,14 +9,14 @@
 
 namespace isa_audit::test {
 
-struct Run {
+struct Ran {
   int exit_code = -1;
   std::string output; // standard output; standard error with it where the command says 2>&1
 };
 
 // `command` is for sh.
-inline Run run_shell(const std::string &command) {
-  Run out;
+inline Ran run_shell(const std::string &command) {
+  Ran out;
   FILE *pipe = popen(command.c_str(), "r");
   if (!pipe) return out;
   std::array<char, 65536> buffer;
@@ -26,7 +26,7 @@ inline Run run_shell(const std::string &command) {
   return out;
 }
 
-inline std::string quoted(const std::string &word) {
+inline std::string shell_word(const std::string &word) {
   std::string out = "'";
   for (char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
