@@ -37,9 +37,10 @@ TEST_P(Golden, Prints) {
   fs::path folder = fs::temp_directory_path() / ("isa-audit-golden-" + GetParam() + "-" + std::to_string(getpid()));
   fs::remove_all(folder);
   fs::create_directories(folder);
-  std::string prelude = "cd " + shell_word(folder.string()) + " && export CASE=" + shell_word(source.string()) +
-                        " && export PATH=" + shell_word(fs::path(ISA_AUDIT_BINARY).parent_path().string()) + ":/usr/lib/llvm-22/bin:$PATH" +
-                        " && unset HSA_OVERRIDE_GFX_VERSION ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES HSA_XNACK && ";
+  std::string prelude =
+      "cd " + shell_word(folder.string()) + " && export CASE=" + shell_word(source.string()) +
+      " && export PATH=" + shell_word(fs::path(ISA_AUDIT_BINARY).parent_path().string()) + ":/usr/lib/llvm-22/bin:$PATH" +
+      " && unset HSA_OVERRIDE_GFX_VERSION ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES HSA_XNACK && ";
   if (fs::exists(source / "build")) {
     if (run_shell("command -v /usr/lib/llvm-22/bin/clang").exit_code) {
       ASSERT_EQ(std::getenv("CI"), nullptr) << "clang-22 builds the fixtures";

@@ -8,10 +8,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "support/run_tool.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SHA256.h"
-#include "support/run_tool.h"
 
 using namespace isa_audit::test;
 using nlohmann::json;
@@ -44,10 +44,10 @@ std::string wheel_path(const json &wheel) {
   return path.string();
 }
 
-#define REQUIRE_WHEEL(path, wheel)                                                                                                       \
-  if (path.empty()) {                                                                                                                    \
-    ASSERT_EQ(std::getenv("ISA_AUDIT_REQUIRE_WHEELS"), nullptr) << wheel["file"] << " is not there";                                     \
-    GTEST_SKIP() << wheel["file"] << " is not in $ISA_AUDIT_WHEELS (.ci/fetch-wheels fetches it)";                                       \
+#define REQUIRE_WHEEL(path, wheel)                                                                                             \
+  if (path.empty()) {                                                                                                          \
+    ASSERT_EQ(std::getenv("ISA_AUDIT_REQUIRE_WHEELS"), nullptr) << wheel["file"] << " is not there";                           \
+    GTEST_SKIP() << wheel["file"] << " is not in $ISA_AUDIT_WHEELS (.ci/fetch-wheels fetches it)";                             \
   }
 
 Ran audit(const std::string &arguments) { return run_shell(std::string(ISA_AUDIT_BINARY) + " " + arguments); }
@@ -118,7 +118,8 @@ TEST(Petit, SameBytesForAnyThreads) {
   const json &wheel = wheel_named("petit-kernel");
   std::string path = wheel_path(wheel);
   REQUIRE_WHEEL(path, wheel)
-  Ran one = audit("--format json --gpu gfx90a -j1 " + shell_word(path)), many = audit("--format json --gpu gfx90a -j8 " + shell_word(path));
+  Ran one = audit("--format json --gpu gfx90a -j1 " + shell_word(path)),
+      many = audit("--format json --gpu gfx90a -j8 " + shell_word(path));
   EXPECT_EQ(one.output, many.output);
 }
 
@@ -133,7 +134,8 @@ TEST(Petit, WheelEqualsTree) {
   json a = json::parse(audit("--format json --gpu gfx90a --cpu none " + shell_word(path)).output);
   json b = json::parse(audit("--format json --gpu gfx90a --cpu none " + shell_word(folder.string())).output);
   fs::remove_all(folder);
-  for (const char *part : {"binaries", "distributions", "findings", "problems", "sidecars"}) EXPECT_EQ(a[part], b[part]) << part;
+  for (const char *part : {"binaries", "distributions", "findings", "problems", "sidecars"})
+    EXPECT_EQ(a[part], b[part]) << part;
 }
 
 } // namespace
