@@ -24,6 +24,11 @@ std::string shown_name(const std::string &path) {
   return name.empty() ? "/" : name;
 }
 
+std::string last_two_parts(const std::string &path) {
+  fs::path whole(path);
+  return (whole.parent_path().filename() / whole.filename()).generic_string();
+}
+
 class Taker {
 public:
   explicit Taker(const ScanOptions &options) : options_(options) {}
@@ -70,23 +75,22 @@ private:
   void add_surroundings(const std::string &path, uint32_t input) {
     auto folder = enclosing_site_packages(path);
     if (!folder) return;
-    std::error_code error;
-    fs::path inside = fs::canonical(path, error);
-    fs::path root = fs::canonical(*folder, error);
-    if (error) return;
-    std::string prefix = inside.lexically_relative(root).generic_string();
-    out_.surroundings.push_back({*folder, input, prefix});
-    // Only a package's own top-level folder has siblings.
-    if (prefix.find('/') != std::string::npos) return;
-    std::string libs = root.string() + "/" + prefix + ".libs";
-    if (!fs::is_directory(libs, error)) return;
+    for (const std::string &beside : out_.distributions.add_installed(*folder, input, path, out_.problems))
+      walk_under(*folder + "/" + beside, input, "../" + beside);
+  }
+
+  // Walks a folder that lies outside of the input; its files are shown below `shown`.
+  void walk_under(const std::string &folder, uint32_t input, const std::string &shown) {
     Feed sink = feed(false);
     Feed renamed{[&](Member member) {
-                   member.origin.path = "../" + prefix + ".libs/" + member.origin.path;
+                   member.origin.path = shown + "/" + member.origin.path;
                    sink.member(std::move(member));
                  },
-                 sink.problem};
-    walk(libs, input, {options_.excludes, options_.follow_symlinks}, renamed);
+                 [&](Problem problem) {
+                   problem.origin.path = shown + (problem.origin.path.empty() ? "" : "/" + problem.origin.path);
+                   sink.problem(std::move(problem));
+                 }};
+    walk(folder, input, {options_.excludes, options_.follow_symlinks}, renamed);
   }
 
   void take_distribution(const std::string &name, const std::vector<std::string> &folders) {
@@ -96,16 +100,18 @@ private:
       out_.problems.push_back({Level::error, {input, "", "", 0}, llvm::toString(found.takeError())});
       return;
     }
-    out_.surroundings.push_back({found->folder, input, ""});
+    for (const std::string &note : found->notes) out_.problems.push_back({Level::note, {input, "", "", 0}, note});
     Feed sink = feed(false);
     for (const std::string &file : found->files) {
       if (is_excluded(options_.excludes, file)) continue;
-      auto member = file_member(found->folder + "/" + file, input, file);
+      bool absolute = file.starts_with('/');
+      auto member = file_member(absolute ? file : found->folder + "/" + file, input, absolute ? last_two_parts(file) : file);
       if (member)
         sink.member(std::move(*member));
       else
         sink.problem({Level::warning, {input, file, "", 0}, llvm::toString(member.takeError())});
     }
+    for (const std::string &root : found->roots) walk_under(root, input, shown_name(root));
   }
 
   const ScanOptions &options_;

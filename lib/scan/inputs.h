@@ -13,13 +13,7 @@ namespace isa_audit {
 struct Intake {
   std::vector<Input> inputs;
   std::vector<Member> members;
-  // Site-packages folders whose RECORDs say who owns what below an input: (folder, input, prefix of the input's paths in it).
-  struct Surroundings {
-    std::string folder;
-    uint32_t input;
-    std::string prefix;
-  };
-  std::vector<Surroundings> surroundings;
+  DistributionIndex distributions; // of the site-packages folders that inputs lie in
   Problems problems;
 };
 

@@ -120,6 +120,7 @@ Inventory scan(const ScanOptions &options) {
   // Every input is numbered; every file that was named or lies below a named folder is a member.
 
   Collected collected;
+  collected.distributions = std::move(intake.distributions);
   std::vector<Member> named;
   std::ranges::copy_if(intake.members, std::back_inserter(named), &Member::is_input);
   collect(std::move(intake.members), options.archive_depth, pool, collected);
@@ -127,8 +128,6 @@ Inventory scan(const ScanOptions &options) {
   inventory.files = collected.files;
   // Archives are open; what is left are binaries, recognised by content, and the dist-info of all inputs.
 
-  for (const Intake::Surroundings &s : intake.surroundings)
-    collected.distributions.add_installed(s.folder, s.input, s.prefix, inventory.problems);
   collected.distributions.finish();
   sort_members(collected);
   std::vector<size_t> first = find_twins(collected.binaries, pool);
