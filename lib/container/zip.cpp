@@ -20,6 +20,7 @@
 #include <minizip/unzip.h>
 #include <numeric>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -262,7 +263,8 @@ private:
   void drop_overlapping() {
     std::vector<size_t> order(listed_.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return listed_[a].data.at < listed_[b].data.at; });
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return std::tie(listed_[a].data.at, a) < std::tie(listed_[b].data.at, b); });
     std::vector<bool> dropped(listed_.size());
     const ZipData *last = nullptr;
     for (const size_t index : order) {

@@ -101,6 +101,7 @@ void DistributionIndex::add(uint32_t input, std::string path, const Bytes &conte
 void DistributionIndex::finish() {
   // Highest folder first: the first one to list a file is its owner.
   std::vector<std::tuple<uint32_t, size_t, std::string>> ranked;
+  ranked.reserve(folders_.size());
   for (const auto &[key, folder] : folders_) ranked.emplace_back(key.first, depth_of(key.second), key.second);
   std::sort(ranked.begin(), ranked.end());
   for (size_t rank = 0; rank < ranked.size(); ++rank) {

@@ -22,7 +22,7 @@ std::string place_of_input(const std::string &path) {
   if (name.empty() || name == "." || name == "..") return real_path(trimmed);
   const std::string parent = real_path(slash == std::string::npos ? "." : slash == 0 ? "/" : trimmed.substr(0, slash));
   if (parent.empty()) return {};
-  return parent.ends_with('/') ? parent + name : parent + "/" + name;
+  return path_in(parent == "/" ? "" : parent, name);
 }
 
 } // namespace
@@ -63,7 +63,7 @@ std::vector<std::string> DistributionIndex::add_installed(const std::string &sit
   for (const std::string &name : names_in(site_packages)) {
     if (!is_info_folder(name)) continue;
     const bool dist_info = name.ends_with(".dist-info");
-    const std::string folder = site_packages + "/" + name;
+    const std::string folder = path_in(site_packages, name);
     const auto record = read_small_file(folder + (dist_info ? "/RECORD" : "/installed-files.txt"), kRecordLimit);
     if (!record) continue;
     Folder found;
@@ -97,7 +97,7 @@ std::vector<std::string> DistributionIndex::add_installed(const std::string &sit
   }
   std::sort(beside.begin(), beside.end());
   beside.erase(std::unique(beside.begin(), beside.end()), beside.end());
-  std::erase_if(beside, [&](const std::string &name) { return !is_folder(site_packages + "/" + name); });
+  std::erase_if(beside, [&](const std::string &name) { return !is_folder(path_in(site_packages, name)); });
   return beside;
 }
 

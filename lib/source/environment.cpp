@@ -65,9 +65,9 @@ private:
         if (number.starts_with('3') && (version.empty() || number == version || number == "3"))
           pythons.push_back(std::move(name));
       }
-      std::stable_sort(pythons.begin(), pythons.end(), [](const auto &a, const auto &b) { return version_less(b, a); });
+      std::sort(pythons.begin(), pythons.end(), [](const auto &a, const auto &b) { return version_less(b, a); });
       for (const std::string &python : pythons)
-        for (const char *packages : {"/site-packages", "/dist-packages"}) add(prefix + lib + "/" + python + packages);
+        for (const char *packages : {"site-packages", "dist-packages"}) add(path_in(path_in(prefix + lib, python), packages));
     }
   }
 
@@ -133,7 +133,7 @@ private:
         if (name == wanted || (name.starts_with(wanted + ".") && best != wanted && (best.empty() || version_less(best, name))))
           best = name;
       const size_t before = found_.size();
-      if (!best.empty()) add_environment(real_path(root + "/versions/" + best), "");
+      if (!best.empty()) add_environment(real_path(path_in(root + "/versions", best)), "");
       if (found_.size() > before) return;
     }
   }

@@ -59,6 +59,15 @@ std::string parent_of(const std::string &path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+std::string path_in(const std::string &folder, std::string_view name) {
+  std::string path;
+  path.reserve(folder.size() + 1 + name.size());
+  path += folder;
+  path += '/';
+  path += name;
+  return path;
+}
+
 std::string resolved(std::string_view path) {
   if (path.starts_with('/')) return {};
   std::string out;

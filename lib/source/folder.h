@@ -21,6 +21,9 @@ std::string real_path(const std::string &path);
 
 std::string parent_of(const std::string &path);
 
+// `folder`/`name`.
+std::string path_in(const std::string &folder, std::string_view name);
+
 // `path` with "." and ".." components taken out; empty if it leads out of its start or is absolute.
 std::string resolved(std::string_view path);
 

@@ -24,7 +24,7 @@ struct Candidate {
   bool is_link() const { return entry.ends_with(".egg-link"); }
   bool is_egg() const { return entry.ends_with(".egg"); }
   bool is_dist_info() const { return entry.ends_with(".dist-info"); }
-  std::string path() const { return folder + "/" + entry; }
+  std::string path() const { return path_in(folder, entry); }
 
   // Where the metadata is: an egg-info may be a file itself.
   std::string metadata_path() const {
@@ -130,7 +130,7 @@ private:
     if (!text) return false;
     std::vector<std::string> faults;
     for (std::string &row : parse_record(*text, faults)) {
-      if (!dist_info && !row.starts_with('/')) row = candidate_.entry + "/" + row;
+      if (!dist_info && !row.starts_with('/')) row = path_in(candidate_.entry, row);
       std::string inside = placed("", row);
       installed_.files.push_back(inside.empty() ? std::move(row) : std::move(inside));
     }
@@ -142,7 +142,7 @@ private:
 
   // The folders that a .pth file puts on the path; its lines that start with "import" are code.
   void read_pth(const std::string &file) {
-    const std::string text = read_small_file(installed_.folder + "/" + file, kSmallFile).value_or("");
+    const std::string text = read_small_file(path_in(installed_.folder, file), kSmallFile).value_or("");
     llvm::SmallVector<llvm::StringRef> lines;
     llvm::StringRef(text).split(lines, '\n');
     for (const llvm::StringRef line : lines) {
@@ -161,9 +161,9 @@ private:
       const std::string top = resolved(line.trim().str());
       if (top.empty()) continue;
       for (const std::string &folder : {top, top + ".libs"})
-        if (is_folder(installed_.folder + "/" + folder)) installed_.roots.push_back(installed_.folder + "/" + folder);
+        if (is_folder(path_in(installed_.folder, folder))) installed_.roots.push_back(path_in(installed_.folder, folder));
       for (const std::string &name : names)
-        if (name.starts_with(top + ".") && is_file(installed_.folder + "/" + name)) installed_.files.push_back(name);
+        if (name.starts_with(top + ".") && is_file(path_in(installed_.folder, name))) installed_.files.push_back(name);
     }
     installed_.notes.push_back(installed_.roots.empty() && installed_.files.empty()
                                    ? "nothing lists its files"

@@ -2,7 +2,6 @@
 // tab, and the description follows after the first empty line. Files of all times are met: any line ends, a byte order mark,
 // names in any case.
 
-#include <algorithm>
 #include <tuple>
 
 #include "isa-audit/base/problem.h"
@@ -52,7 +51,7 @@ std::string normalized_name(std::string_view name) {
 }
 
 llvm::Expected<Distribution> parse_metadata(std::string_view text) {
-  llvm::StringRef rest(text.data(), std::min(text.size(), kHeaderLimit));
+  llvm::StringRef rest(text.substr(0, kHeaderLimit));
   rest.consume_front("\xef\xbb\xbf");
   Distribution distribution;
   llvm::StringRef field;
