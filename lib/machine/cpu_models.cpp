@@ -24,7 +24,7 @@ using enum Feature;
 using llvm::StringRef;
 
 struct Completion {
-  std::initializer_list<StringRef> cpus;
+  std::vector<StringRef> cpus;
   IsaSet features;
 };
 
@@ -97,7 +97,6 @@ const std::vector<QemuRow> &qemu_rows() {
       {"x86-64-v2-AES", "", psabi_level(2) | IsaSet{aes}, {}},
       {"phenom", "", {sse3, cx16, popcnt, monitor, threednow, threednowa, mmx_ext, rdtscp, sahf, svm, lzcnt, sse4a}, {}},
       {"core2duo", "", {sse3, ssse3, cx16, monitor, sahf}, {}},
-      {"n270", "", {sse3, ssse3, movbe, monitor, sahf}, {}},
       {"Conroe", "", {sse3, ssse3, sahf}, {}},
       {"Penryn", "Conroe", {sse4_1, cx16}, {}},
       {"Nehalem", "Penryn", {sse4_2, popcnt}, {}},
@@ -121,7 +120,7 @@ const std::vector<QemuRow> &qemu_rows() {
       {"GraniteRapids", "SapphireRapids", {amx_fp16, prefetchi}, {}},
       {"Denverton",
        "Westmere",
-       {movbe, rdrnd, rdseed, xsave, xsaveopt, xsavec, xsaves, fsgsbase, clflushopt, sha, rdtscp, prfchw},
+       {movbe, monitor, rdrnd, rdseed, xsave, xsaveopt, xsavec, xsaves, fsgsbase, clflushopt, sha, rdtscp, prfchw},
        {}},
       {"Snowridge", "Denverton", {gfni, cldemote, movdiri, movdir64b, clwb}, {}},
       {"SierraForest",
@@ -151,7 +150,7 @@ const std::vector<QemuRow> &qemu_rows() {
         avx512vnni, avx512bitalg, avx512vpopcntdq, avx512bf16},
        {}},
       {"EPYC-Turin", "EPYC-Genoa", {avxvnni, movdiri, movdir64b, avx512vp2intersect, prefetchi}, {}},
-      {"Dhyana", "EPYC", {}, {sha, monitor}},
+      {"Dhyana", "EPYC", {}, {sha, aes, pclmul}},
   };
   return kRows;
 }

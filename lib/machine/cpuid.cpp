@@ -36,7 +36,7 @@ uint64_t read_xcr0() {
 std::string text_of(std::initializer_list<uint32_t> words) {
   std::string text;
   for (uint32_t word : words) text.append(reinterpret_cast<const char *>(&word), sizeof word);
-  return text.c_str();
+  return text.substr(0, text.find('\0'));
 }
 
 std::string brand_string() {

@@ -13,9 +13,40 @@ namespace {
 
 using llvm::StringRef;
 
-// CPU types of virtual machines that stand for no processor, by their model name.
+// Model names of QEMU's CPU models (target/i386/cpu.c), which show an older processor than the host's.
+constexpr std::pair<std::string_view, std::string_view> kQemuModelNames[] = {
+    {"Intel Celeron_4x0 (Conroe", "Conroe"},
+    {"Intel Core 2 Duo P9xxx (Penryn", "Penryn"},
+    {"Intel Core i7 9xx (Nehalem", "Nehalem"},
+    {"Westmere E56xx", "Westmere"},
+    {"Intel Xeon E312xx", "SandyBridge"},
+    {"Intel Xeon E3-12xx v2", "IvyBridge"},
+    {"Intel Core Processor (Haswell, no TSX", "Haswell-noTSX"},
+    {"Intel Core Processor (Haswell", "Haswell"},
+    {"Intel Core Processor (Broadwell, no TSX", "Broadwell-noTSX"},
+    {"Intel Core Processor (Broadwell", "Broadwell"},
+    {"Intel Core Processor (Skylake", "Skylake-Client"},
+    {"Intel Xeon Processor (Skylake", "Skylake-Server"},
+    {"Intel Xeon Processor (Cascadelake", "Cascadelake-Server"},
+    {"Intel Xeon Processor (Cooperlake", "Cooperlake"},
+    {"Intel Xeon Processor (Icelake", "Icelake-Server"},
+    {"Intel Atom Processor (Denverton", "Denverton"},
+    {"Intel Atom Processor (SnowRidge", "Snowridge"},
+    {"AMD Opteron 240 (Gen 1", "Opteron_G1"},
+    {"AMD Opteron 22xx", "Opteron_G2"},
+    {"AMD Opteron 23xx", "Opteron_G3"},
+    {"AMD Opteron 62xx class", "Opteron_G4"},
+    {"AMD Opteron 63xx class", "Opteron_G5"},
+    {"AMD EPYC-Rome Processor", "EPYC-Rome"},
+    {"AMD EPYC-Milan Processor", "EPYC-Milan"},
+    {"AMD EPYC-Genoa Processor", "EPYC-Genoa"},
+};
+
+// The CPU type of a virtual machine, by its model name; empty where the host's processor shows, and outside of one.
 std::string_view vm_cpu_type(const CpuIdentity &identity) {
   StringRef name(identity.model_name);
+  for (const auto &[prefix, type] : kQemuModelNames)
+    if (identity.hypervisor_flag && name.starts_with(prefix)) return type;
   if (name.starts_with("Common KVM processor") || name.starts_with("Common 32-bit KVM processor")) return "kvm64";
   if (!name.starts_with("QEMU Virtual CPU")) return {};
   // Proxmox VE's types are qemu64 with flags added, so its name is theirs.
@@ -76,8 +107,8 @@ Cpu judge_cpu(CpuIdentity identity) {
   }
   if (std::string_view type = vm_cpu_type(identity); !type.empty()) {
     cpu.name = type;
-    cpu.notes.push_back(llvm::formatv("the virtual machine's CPU type '{0}' hides flags of the real CPU; choose the type "
-                                      "'host' to show them",
+    cpu.notes.push_back(llvm::formatv("the virtual machine's CPU type '{0}' hides what the real CPU has beyond it; choose "
+                                      "the type 'host' to show that",
                                       type)
                             .str());
     return cpu;

@@ -153,6 +153,15 @@ TEST(Cpuinfo, TranslatedAndEmulated) {
   EXPECT_NE(emulated.notes[0].find("emulator"), std::string::npos);
 }
 
+TEST(Cpuinfo, ModelsOfQemuAreNamed) {
+  std::string text = "vendor_id : GenuineIntel\ncpu family : 6\nmodel : 42\nmodel name : Intel Xeon E312xx (Sandy Bridge)\n";
+  Cpu guest = judge_cpu(parsed(text + "flags : fpu avx hypervisor\n"));
+  EXPECT_EQ(guest.name, "SandyBridge");
+  ASSERT_EQ(guest.notes.size(), 1u);
+  EXPECT_NE(guest.notes[0].find("'SandyBridge' hides"), std::string::npos);
+  EXPECT_EQ(judge_cpu(parsed(text + "flags : fpu avx\n")).name, "sandybridge");
+}
+
 TEST(Cpuinfo, DamagedTexts) {
   for (const char *text : {"", "\n\n\n", "hello", "flags", "processor : 0\n\n", ":::::\n:\n"}) {
     llvm::Expected<CpuIdentity> identity = parse_cpuinfo(text);
