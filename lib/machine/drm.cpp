@@ -90,12 +90,13 @@ void detect_by_drm(const Root &root, bool kfd_present, Machine &machine) {
 std::vector<std::string> find_rocm_versions(const Root &root) {
   std::set<std::string> versions;
   std::vector<std::string> places;
-  for (const std::string &name : root.list("/opt"))
-    if (StringRef(name).starts_with("rocm")) {
-      places.push_back("/opt/" + name);
-      for (const std::string &inner : root.list("/opt/" + name))
-        if (StringRef(inner).starts_with("core")) places.push_back("/opt/" + name + "/" + inner);
-    }
+  for (const std::string &name : root.list("/opt")) {
+    if (!StringRef(name).starts_with("rocm")) continue;
+    std::string place = "/opt/" + name;
+    for (const std::string &inner : root.list(place))
+      if (StringRef(inner).starts_with("core")) places.push_back(formatv("{0}/{1}", place, inner).str());
+    places.push_back(std::move(place));
+  }
   for (const std::string &place : places) {
     // "7.0.2-56": the build's number is no part of the version.
     std::string version = StringRef(root.line(place + "/.info/version")).split('-').first.str();

@@ -301,6 +301,7 @@ void detect_by_kfd(const Root &root, const Environment &environment, const Kfd &
   std::string xnack_wish = value_or_empty(environment, "HSA_XNACK");
   std::string sramecc_wish = value_or_empty(environment, "HSA_ENABLE_SRAMECC");
   std::vector<std::string> processors;
+  processors.reserve(candidates.size());
   for (const Candidate &candidate : candidates) processors.push_back(candidate.gpu.target.processor);
   XnackMode mode = predict_xnack(processors, noretry, xnack_wish);
   if (!mode.note.empty() && !candidates.empty()) machine.notes.push_back(mode.note);

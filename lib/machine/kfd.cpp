@@ -84,7 +84,7 @@ Kfd read_kfd(const Root &root) {
     for (const std::string &name : root.list(nodes)) {
       unsigned number;
       if (StringRef(name).getAsInteger(10, number)) continue;
-      kfd.nodes.push_back(read_node(root, nodes + "/" + name, number));
+      kfd.nodes.push_back(read_node(root, llvm::formatv("{0}/{1}", nodes, name).str(), number));
     }
     break;
   }

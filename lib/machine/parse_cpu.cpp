@@ -67,6 +67,7 @@ std::string did_you_mean(StringRef text, const std::vector<std::string> &names) 
 
 std::vector<std::string> feature_names() {
   std::vector<std::string> names;
+  names.reserve(kFeatureCount);
   for (size_t i = 0; i < kFeatureCount; ++i) names.emplace_back(feature_name(static_cast<Feature>(i)));
   return names;
 }
@@ -85,12 +86,13 @@ llvm::Error apply_edits(StringRef edits, IsaSet &features) {
     bool add = edits.front() == '+';
     edits = edits.drop_front();
     size_t end = longest_known_prefix(edits, [](StringRef name) { return find_feature_spelling(name).has_value(); });
-    if (end == StringRef::npos) {
+    std::optional<Feature> feature;
+    if (end != StringRef::npos) feature = find_feature_spelling(edits.take_front(end));
+    if (!feature) {
       StringRef word = edits.take_front(edits.find_first_of("+-"));
       return make_error(llvm::formatv("'{0}' is not a CPU feature{1}", word, did_you_mean(word, feature_names())).str());
     }
-    Feature feature = *find_feature_spelling(edits.take_front(end));
-    features = add ? with_feature(features, feature) : without_feature(features, feature);
+    features = add ? with_feature(features, *feature) : without_feature(features, *feature);
     edits = edits.drop_front(end);
   }
   return llvm::Error::success();
