@@ -32,23 +32,24 @@ std::string processor_by_ip_discovery(const Root &root, const std::string &devic
                                        number(root, core + "revision", 10)));
 }
 
-Gpu drm_gpu(const Root &root, const std::string &card, uint32_t id, const std::string &reason) {
+void add_gpu(const Root &root, const std::string &card, uint32_t id, const std::string &reason, Machine &machine) {
   std::string device = "/sys/class/drm/" + card + "/device";
   std::optional<PciGpu> known = find_pci_gpu(id);
-  std::string processor = known ? std::string(known->processor) : processor_by_ip_discovery(root, device);
-  TargetId target;
-  if (llvm::Expected<TargetId> parsed = parse_target_id(processor))
-    target = *parsed;
-  else
-    llvm::consumeError(parsed.takeError());
-  if (target.processor.empty()) target.processor = "unknown";
-  Gpu gpu = assume_settings(std::move(target));
+  llvm::Expected<TargetId> target =
+      parse_target_id(known ? std::string(known->processor) : processor_by_ip_discovery(root, device));
+  if (!target) {
+    llvm::consumeError(target.takeError());
+    machine.notes.push_back(
+        formatv("DRM {0} (1002:{1:x-4}) is not in the table of PCI ids: name it with --gpu; {2}", card, id, reason).str());
+    return;
+  }
+  Gpu gpu = assume_settings(std::move(*target));
   gpu.found = "DRM " + card;
   gpu.pci = formatv("1002:{0:x-4}", id).str();
   if (known) gpu.name = known->name;
   gpu.visible = false;
   gpu.notes.push_back(reason);
-  return gpu;
+  machine.gpus.push_back(std::move(gpu));
 }
 
 bool is_card(StringRef name) { return name.consume_front("card") && !name.empty() && llvm::all_of(name, llvm::isDigit); }
@@ -74,7 +75,7 @@ void detect_by_drm(const Root &root, bool kfd_present, Machine &machine) {
     std::string device = "/sys/class/drm/" + card + "/device";
     uint32_t vendor = number(root, device + "/vendor", 0), id = number(root, device + "/device", 0);
     if (vendor == kAmd)
-      machine.gpus.push_back(drm_gpu(root, card, id, reason));
+      add_gpu(root, card, id, reason, machine);
     else if (vendor)
       others.insert(vendor);
   }

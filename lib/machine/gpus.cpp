@@ -65,7 +65,8 @@ TargetId open_target(const std::string &processor) {
   return target;
 }
 
-Candidate make_candidate(const KfdNode &node) {
+// None, with a note, where nothing tells the processor: such a GPU cannot be judged.
+std::optional<Candidate> make_candidate(const KfdNode &node, Machine &machine) {
   Candidate candidate{{}, node, true, 0};
   Gpu &gpu = candidate.gpu;
   gpu.found = formatv("KFD node {0}", node.number).str();
@@ -80,12 +81,14 @@ Candidate make_candidate(const KfdNode &node) {
     gpu.notes.push_back("processor known by its PCI id: this kernel does not show gfx_target_version");
   }
   if (processor.empty()) {
-    processor = "unknown";
-    hide(gpu,
-         formatv("device 1002:{0:x-4} shows no processor version and is not in the table of PCI ids", node.device_id).str());
-  } else if (!find_processor(processor)) {
-    gpu.notes.push_back(processor + " is newer than this version of isa-audit: its settings are not known");
+    machine.notes.push_back(
+        formatv("{0} (1002:{1:x-4}) shows no processor version and is not in the table of PCI ids: name it with --gpu",
+                gpu.found, node.device_id)
+            .str());
+    return std::nullopt;
   }
+  if (!find_processor(processor))
+    gpu.notes.push_back(processor + " is newer than this version of isa-audit: its settings are not known");
   gpu.target = open_target(processor);
   return candidate;
 }
@@ -170,8 +173,11 @@ void number_nodes(const Kfd &kfd, std::vector<Candidate> &candidates) {
       ++next;
       continue;
     }
-    for (Candidate &candidate : candidates)
-      if (candidate.node.number == node.number && candidate.opens) candidate.user_node = next++;
+    auto at = llvm::find_if(candidates, [&](const Candidate &c) { return c.node.number == node.number; });
+    if (at == candidates.end())
+      ++next; // not judged, but there
+    else if (at->opens)
+      at->user_node = next++;
   }
 }
 
@@ -285,8 +291,8 @@ std::vector<Candidate> take_gpus(const Kfd &kfd, Machine &machine) {
     if (node.vendor_id && node.vendor_id != kAmd)
       machine.notes.push_back(
           formatv("KFD node {0} belongs to another vendor ({1:x-4}): ROCm does not use it", node.number, node.vendor_id).str());
-    else
-      candidates.push_back(make_candidate(node));
+    else if (std::optional<Candidate> candidate = make_candidate(node, machine))
+      candidates.push_back(std::move(*candidate));
   }
   if (masked)
     machine.notes.push_back(formatv("{0} of KFD's nodes cannot be read: a container's device rules hide {1} GPU{2}", masked,
