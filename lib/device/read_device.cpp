@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "code_object_reader.h"
+#include "nv_fatbin.h"
 #include "offload_binary.h"
 #include "range_walker.h"
 #include "wrappers.h"
@@ -258,6 +259,7 @@ DeviceCode read_elf_device(const Elf &elf, const Origin &origin, const DeviceLim
   check_wrappers(elf, origin, pieces, code, problems);
   read_rdc_sections(elf, origin, code, problems);
   decode_pieces(pieces, origin, limits, parallel, code, problems);
+  code.nvidia = read_nv_fatbins(elf, origin, problems);
   code.hip_host = calls_hip(elf);
   code.external |= elf.find_section(".rocm_kpack_ref") != nullptr;
   code.runtime_internal = elf.soname().starts_with("libhsa-runtime64");

@@ -42,6 +42,8 @@ struct DeviceCode {
   std::vector<DeviceImage> images; // by `pos`
   std::vector<CodeObject> loose;   // by `offset`
   std::vector<std::string> loose_kernel_names;
+  // NVIDIA's containers, apart: no AMD GPU is judged by them, and `images` counts AMD's only.
+  std::vector<DeviceImage> nvidia;
   bool runtime_internal = false; // libhsa-runtime64's own blit and trap handlers: never a package's support of a GPU
   bool hip_host = false;         // the file calls __hipRegisterFatBinary or hipLaunchKernel: a HIP program or library
   bool external = false;         // kpack: the code is in archives beside the file
