@@ -3,6 +3,7 @@
 
 #include "buffer.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -14,8 +15,6 @@
 
 #include "isa-audit/base/problem.h"
 #include "isa-audit/container/container.h"
-
-#include <atomic>
 
 namespace isa_audit {
 namespace {

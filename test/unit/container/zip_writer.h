@@ -35,7 +35,7 @@ struct ZipShape {
 };
 
 inline void put(std::string &out, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+  for (int i = 0; i < bytes; ++i, value >>= 8) out += static_cast<char>(value);
 }
 
 inline std::string deflated(const std::string &content, int level = 6) {
