@@ -20,9 +20,8 @@ TEST(NormalizedName, FollowsPep503) {
 }
 
 TEST(Metadata, NameVersionAndRequirements) {
-  auto parsed =
-      parse_metadata("Metadata-Version: 2.1\nName: Kern-Lib\nVersion: 1.2+rocm6.4\nRequires-Dist: numpy (>=1.20)\n"
-                     "Requires-Dist: x ; extra == 'a'\n\nName: not this\n");
+  auto parsed = parse_metadata("Metadata-Version: 2.1\nName: Kern-Lib\nVersion: 1.2+rocm6.4\nRequires-Dist: numpy (>=1.20)\n"
+                               "Requires-Dist: x ; extra == 'a'\n\nName: not this\n");
   ASSERT_TRUE(bool(parsed));
   EXPECT_EQ(parsed->name, "Kern-Lib");
   EXPECT_EQ(parsed->version, "1.2+rocm6.4");
@@ -31,7 +30,7 @@ TEST(Metadata, NameVersionAndRequirements) {
 
 TEST(Metadata, WhatFilesOfAllTimesHave) {
   auto parsed = parse_metadata("\xef\xbb\xbfNAME:kern\r\nversion:\t 1 \r\nLicense: a\r\n Name: folded\r\nno colon "
-                                     "here\r\nName: second\r\n\r\nVersion: 2");
+                               "here\r\nName: second\r\n\r\nVersion: 2");
   ASSERT_TRUE(bool(parsed));
   EXPECT_EQ(parsed->name, "kern");
   EXPECT_EQ(parsed->version, "1");
