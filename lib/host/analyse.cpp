@@ -1,13 +1,12 @@
 #include "isa-audit/host/analyse.h"
 
-#include <algorithm>
-#include <optional>
+#include <memory>
+#include <numeric>
 
-#include "names.h"
 #include "notes.h"
-#include "print.h"
-#include "program.h"
-#include "llvm/ADT/StringExtras.h"
+#include "report.h"
+#include "variants.h"
+#include "llvm/BinaryFormat/ELF.h"
 
 namespace isa_audit {
 
@@ -15,68 +14,68 @@ namespace {
 
 using namespace host;
 
-// The first instruction of `f` that faults, or silently differs, without `feature`.
-struct Found {
-  uint64_t address;
-  std::span<const uint8_t> bytes;
+struct File {
+  std::unique_ptr<Image> image;
+  std::unique_ptr<Program> program;
 };
-std::optional<Found> find_use(const Program &program, const Function &f, Feature feature) {
-  const std::span<const uint8_t> code = program.bytes(f);
-  for (size_t at = 0; at < code.size();) {
-    Insn insn;
-    if (!decode(code.subspan(at), insn)) {
-      ++at;
-      continue;
-    }
-    const InsnClass &klass = insn_class(insn.klass);
-    if (klass.features.contains(feature) || klass.silent.contains(feature))
-      return Found{f.start + at, code.subspan(at, insn.length)};
-    at += insn.length;
-  }
-  return std::nullopt;
+
+std::string_view file_name(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? path : path.substr(slash + 1);
 }
 
-} // namespace
-
-HostCode analyse_host(const Elf &elf, const ParallelFor &parallel, std::vector<std::string> &) {
-  HostCode host;
-  const IsaNotes notes = read_isa_notes(elf);
+void describe(const File &file, HostCode &host) {
+  const IsaNotes notes = read_isa_notes(file.image->elf());
   host.needed_level = notes.needed;
   host.used_level = notes.used;
   if (notes.needed) host.declared_needed = psabi_level(notes.needed);
   if (notes.used) host.declared_used = psabi_level(notes.used);
+  for (const CodeRange &r : file.image->code()) host.code_bytes += r.end - r.start;
+  for (const Function &f : file.program->functions()) host.decoded_bytes += f.decoded;
+}
 
-  const Image image(elf);
-  for (const CodeRange &r : image.code()) host.code_bytes += r.end - r.start;
-  const Program program(image, parallel);
-  std::vector<std::pair<Feature, Found>> found;
-  for (const Function &f : program.functions()) {
-    host.decoded_bytes += f.decoded;
-    const IsaSet faults = faulting(f.classes), differs = silent(f.classes);
-    for (const Feature feature : ((faults | differs) - host.used).list())
-      if (const std::optional<Found> use = find_use(program, f, feature)) found.emplace_back(feature, *use);
-    host.used |= faults | differs;
-    host.unguarded |= faults;
-    host.silently_different |= differs;
-  }
-  if (found.empty()) return host;
+} // namespace
 
-  std::ranges::sort(found, {}, [](const auto &x) { return feature_name(x.first); });
-  std::vector<uint64_t> addresses;
-  for (const auto &[feature, use] : found) addresses.push_back(use.address);
-  const std::map<uint64_t, std::string> names = function_names(image, addresses);
-  Printer printer;
-  for (const auto &[feature, use] : found) {
-    Evidence e;
-    e.feature = feature;
-    e.strength = Strength::unguarded;
-    e.grade = Grade::possible;
-    e.address = use.address;
-    if (const auto name = names.find(use.address); name != names.end()) e.symbol = name->second;
-    e.bytes = llvm::toHex(llvm::ArrayRef<uint8_t>(use.bytes.data(), use.bytes.size()), true);
-    e.instruction = printer.print(use.bytes, use.address);
-    host.evidence.push_back(std::move(e));
+std::vector<HostCode> analyse_host_set(std::span<const HostInput> inputs, const ParallelFor &parallel,
+                                       std::vector<std::vector<std::string>> *problems) {
+  if (problems) problems->assign(inputs.size(), {});
+  // By path, so that the result does not depend on the order of the inputs.
+  std::vector<size_t> order(inputs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) -> const std::string & { return inputs[i].path; });
+
+  std::vector<File> files;
+  std::vector<GraphFile> graph_files;
+  std::vector<std::string> paths;
+  for (const size_t i : order) {
+    File f;
+    f.image = std::make_unique<Image>(*inputs[i].elf);
+    f.program = std::make_unique<Program>(*f.image, parallel);
+    graph_files.push_back({f.program.get(), file_name(inputs[i].path)});
+    paths.push_back(inputs[i].path);
+    files.push_back(std::move(f));
   }
+  const std::vector<std::string> variants = find_variants(paths);
+
+  Graph graph(std::move(graph_files));
+  Guards guards(graph);
+  guards.run();
+  Reach reach(graph, guards);
+  Reporter reporter(graph, guards, reach);
+  std::vector<HostCode> result(inputs.size());
+  for (size_t at = 0; at < order.size(); ++at) {
+    HostCode &host = result[order[at]];
+    describe(files[at], host);
+    reporter.report(at, variants[at], host);
+  }
+  return result;
+}
+
+HostCode analyse_host(const Elf &elf, const ParallelFor &parallel, std::vector<std::string> &problems) {
+  const HostInput input{&elf, ""};
+  std::vector<std::vector<std::string>> lists;
+  HostCode host = std::move(analyse_host_set({&input, 1}, parallel, &lists).front());
+  problems.insert(problems.end(), lists.front().begin(), lists.front().end());
   return host;
 }
 

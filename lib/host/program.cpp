@@ -59,11 +59,16 @@ IsaSet silent(const ClassSet &classes) {
 
 namespace {
 
+bool is_padding(const Insn &i) {
+  return (i.map == Map::one && (i.opcode == 0x90 || i.opcode == 0xcc)) || (i.map == Map::x0f && i.opcode == 0x1f);
+}
+
 // The pass over one function: decodes, and hands on what leads out of it.
 class Sweeper {
 public:
-  Sweeper(const Program &program, Function &f, std::vector<Edge> &edges, std::vector<uint64_t> &outside)
-      : program_(program), image_(program.image()), f_(f), edges_(edges), outside_(outside) {}
+  Sweeper(const Program &program, Function &f, std::vector<Edge> &edges, std::vector<uint64_t> &outside,
+          std::vector<std::pair<uint64_t, uint64_t>> &references)
+      : program_(program), image_(program.image()), f_(f), edges_(edges), outside_(outside), references_(references) {}
 
   void run();
 
@@ -71,6 +76,7 @@ private:
   void step(const Insn &insn, const uint8_t *at, uint64_t address);
   void branch(uint64_t target, uint64_t address, EdgeKind kind, bool conditional);
   void slot(uint64_t slot, uint64_t address, EdgeKind kind);
+  void reference(const Insn &insn, const uint8_t *at, uint64_t address);
   void add(const Program::Callee &callee, uint64_t address, EdgeKind kind, bool conditional);
   uint64_t resume_after(uint64_t address) const;
 
@@ -79,6 +85,7 @@ private:
   Function &f_;
   std::vector<Edge> &edges_;
   std::vector<uint64_t> &outside_;
+  std::vector<std::pair<uint64_t, uint64_t>> &references_;
   std::vector<uint64_t> inside_; // targets of branches within the function
   uint64_t furthest_ = 0;
   bool ends_ = false; // the last instruction does not fall through
@@ -108,8 +115,11 @@ void Sweeper::run() {
       else
         f_.classes.insert(insn.klass);
     }
+    const bool ended = ends_ && is_padding(insn);
     ends_ = call_ = false;
     step(insn, at, address);
+    ends_ |= ended;
+    if (insn.rip_relative()) reference(insn, at, address);
     address += insn.length;
     if (f_.open && ends_ && address > furthest_) {
       f_.end = address;
@@ -138,6 +148,7 @@ void Sweeper::add(const Program::Callee &callee, uint64_t address, EdgeKind kind
   e.kind = kind;
   e.conditional = conditional;
   e.external = callee.external;
+  if (kind == EdgeKind::jump) f_.returns = true;
   edges_.push_back(e);
   if (!callee.external) outside_.push_back(callee.target);
 }
@@ -157,6 +168,18 @@ void Sweeper::slot(uint64_t slot, uint64_t address, EdgeKind kind) {
   if (image_.may_have_relocation(slot)) add(program_.resolve_slot(slot), address, kind, false);
 }
 
+void Sweeper::reference(const Insn &insn, const uint8_t *at, uint64_t address) {
+  const uint64_t target = address + insn.length + static_cast<uint64_t>(displacement(at, insn));
+  if (insn.map == Map::one && insn.opcode == 0xff) return; // a call through a slot
+  if (!image_.is_writable(target)) return;
+  if (image_.may_have_relocation(target)) {
+    const std::optional<uint64_t> pointer = image_.pointer_at(target);
+    if (pointer && image_.code_at(*pointer)) return;
+    if (pointer && image_.is_writable(*pointer)) references_.emplace_back(*pointer, f_.start);
+  }
+  references_.emplace_back(target, f_.start);
+}
+
 void Sweeper::step(const Insn &insn, const uint8_t *at, uint64_t address) {
   const uint64_t next = address + insn.length;
   const uint8_t op = insn.opcode;
@@ -167,13 +190,15 @@ void Sweeper::step(const Insn &insn, const uint8_t *at, uint64_t address) {
     case 0xeb: ends_ = true; return branch(next + static_cast<uint64_t>(immediate(at, insn)), address, EdgeKind::jump, false);
     case 0xc3:
     case 0xc2:
-    case 0xcc:
-    case 0xf4:
     case 0xcb:
-    case 0xcf: ends_ = true; return;
+    case 0xcf: f_.returns = true; [[fallthrough]];
+    case 0xcc:
+    case 0xf4: ends_ = true; return;
     case 0xff:
       ends_ = insn.reg() == 4;
       call_ = insn.reg() == 2;
+      f_.returns |= ends_;
+      f_.indirect |= (ends_ || call_) && !insn.rip_relative();
       if (insn.rip_relative() && (ends_ || call_))
         slot(next + static_cast<uint64_t>(displacement(at, insn)), address, ends_ ? EdgeKind::jump : EdgeKind::call);
       return;
@@ -248,6 +273,23 @@ Program::Program(const Image &image, const ParallelFor &parallel) : image_(&imag
     std::ranges::sort(functions_, {}, &Function::start);
   }
   index_functions();
+  index_references();
+}
+
+void Program::index_references() {
+  std::ranges::sort(found_);
+  found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
+  references_.reserve(found_.size());
+  for (const auto &[address, start] : found_)
+    if (const uint32_t function = function_at(start); function != kNoFunction) references_.push_back({address, function});
+  found_ = {};
+}
+
+std::span<const Reference> Program::references(uint64_t address, uint64_t size) const {
+  if (address + size < address) return {};
+  const auto first = std::ranges::lower_bound(references_, address, {}, &Reference::address);
+  const auto last = std::ranges::lower_bound(references_, address + size, {}, &Reference::address);
+  return {first, last};
 }
 
 void Program::find_starts() {
@@ -336,7 +378,7 @@ void Program::sweep(std::vector<uint32_t> todo, const ParallelFor &parallel, std
     for (size_t i = jobs[job]; i < jobs[job + 1]; ++i) {
       Function &f = functions_[todo[i]];
       f.first_edge = static_cast<uint32_t>(part.edges.size());
-      Sweeper(*this, f, part.edges, part.outside).run();
+      Sweeper(*this, f, part.edges, part.outside, part.references).run();
       f.edge_count = static_cast<uint32_t>(part.edges.size()) - f.first_edge;
     }
     std::ranges::sort(part.outside);
@@ -346,6 +388,7 @@ void Program::sweep(std::vector<uint32_t> todo, const ParallelFor &parallel, std
     for (size_t i = jobs[job]; i < jobs[job + 1]; ++i) functions_[todo[i]].first_edge += static_cast<uint32_t>(edges_.size());
     edges_.insert(edges_.end(), parts[job].edges.begin(), parts[job].edges.end());
     outside.insert(outside.end(), parts[job].outside.begin(), parts[job].outside.end());
+    found_.insert(found_.end(), parts[job].references.begin(), parts[job].references.end());
     parts[job] = {};
   }
 }

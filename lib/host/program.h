@@ -60,10 +60,18 @@ struct Edge {
 struct Function {
   uint64_t start = 0, end = 0;
   uint32_t first_edge = 0, edge_count = 0;
-  uint32_t decoded = 0; // bytes of valid instructions
-  bool detects = false; // executes CPUID, XGETBV or RDSSP
-  bool open = false;    // end found by decoding
+  uint32_t decoded = 0;  // bytes of valid instructions
+  bool detects = false;  // executes CPUID, XGETBV or RDSSP
+  bool open = false;     // end found by decoding
+  bool returns = false;  // has a return, or a jump out
+  bool indirect = false; // calls or jumps through a register or memory that is no relocated slot
   ClassSet classes;
+};
+
+// A function's instruction refers to an address in writable memory.
+struct Reference {
+  uint64_t address = 0;
+  uint32_t function = 0;
 };
 
 inline constexpr uint32_t kNoFunction = UINT32_MAX;
@@ -79,6 +87,8 @@ public:
   // The function that holds `address`.
   uint32_t function_at(uint64_t address) const;
   std::span<const uint8_t> bytes(const Function &f) const;
+  // References from code to writable memory, and to what relocated slots point at there; by address.
+  std::span<const Reference> references(uint64_t address, uint64_t size) const;
 
   // What a call or jump to `target` reaches, through PLT stubs: an address of the file, or an external symbol.
   struct Callee {
@@ -93,7 +103,8 @@ public:
 private:
   struct Part { // the result of sweeping some functions
     std::vector<Edge> edges;
-    std::vector<uint64_t> outside; // code addresses that lie in no function
+    std::vector<uint64_t> outside;                         // code addresses that lie in no function
+    std::vector<std::pair<uint64_t, uint64_t>> references; // address, start of the function
   };
 
   void find_starts();
@@ -101,6 +112,7 @@ private:
   void sweep(std::vector<uint32_t> todo, const ParallelFor &parallel, std::vector<uint64_t> &outside);
   void sweep_function(Function &f, Part &part) const;
   void index_functions();
+  void index_references();
 
   struct Start {
     uint64_t start, end; // end 0: unknown
@@ -111,6 +123,8 @@ private:
   std::vector<Extent> data_; // OBJECT symbols in text
   std::vector<Function> functions_;
   std::vector<Edge> edges_;
+  std::vector<std::pair<uint64_t, uint64_t>> found_; // references, until functions have their final numbers
+  std::vector<Reference> references_;
   // For each block of code, the last function that starts at or before its beginning.
   struct Index {
     uint64_t start, end;

@@ -1,0 +1,317 @@
+#include "guards.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "llvm/BinaryFormat/ELF.h"
+
+namespace isa_audit::host {
+
+namespace {
+
+constexpr int kVisits = 6;        // of one function by the worklist
+constexpr size_t kFewCallers = 8; // only these learn what their callers pass
+constexpr size_t kMaxFunctions = 200000;
+constexpr uint64_t kTableReach = 1024; // of an indexed table of flags
+
+// Objects that describe the CPU, and functions that return what it can do.
+constexpr std::string_view kDetectorObjects[] = {"__cpu_model", "__cpu_features2", "_rtld_global_ro", "_dl_x86_cpu_features"};
+constexpr std::string_view kDetectorFunctions[] = {"__x86_get_cpuid_feature_leaf", "_dl_x86_get_cpu_features",
+                                                   "__x86_get_cpu_features", "__get_cpu_features"};
+// Functions that do not come back.
+constexpr std::string_view kNoReturn[] = {"abort",
+                                          "exit",
+                                          "_exit",
+                                          "_Exit",
+                                          "quick_exit",
+                                          "__assert_fail",
+                                          "__stack_chk_fail",
+                                          "__cxa_throw",
+                                          "__cxa_rethrow",
+                                          "__cxa_bad_cast",
+                                          "__cxa_bad_typeid",
+                                          "__cxa_pure_virtual",
+                                          "_Unwind_Resume",
+                                          "__cxa_throw_bad_array_new_length",
+                                          "_ZSt9terminatev",
+                                          "longjmp",
+                                          "siglongjmp",
+                                          "__longjmp_chk",
+                                          "Py_FatalError",
+                                          "_Py_FatalErrorFunc",
+                                          "__fortify_fail",
+                                          "__chk_fail",
+                                          "pthread_exit",
+                                          "rust_begin_unwind",
+                                          "__cxa_call_unexpected",
+                                          "__clang_call_terminate",
+                                          "Py_Exit"};
+
+bool is_no_return(std::string_view name) {
+  return std::ranges::find(kNoReturn, name) != std::end(kNoReturn) || name.starts_with("_ZSt")
+             ? name.find("__throw_") != name.npos || std::ranges::find(kNoReturn, name) != std::end(kNoReturn)
+             : false;
+}
+
+} // namespace
+
+Guards::Guards(Graph &graph) : graph_(graph), globals_(graph.file_count()) {
+  // Who calls whom, backwards.
+  std::vector<uint32_t> count(graph.size() + 1);
+  const auto each = [&](auto visit) {
+    for (size_t file = 0; file < graph.file_count(); ++file) {
+      const Program &program = graph.program(file);
+      for (Node n = graph.first(file); n < graph.first(file + 1); ++n)
+        for (const Edge &e : program.edges(graph.function(file, n))) {
+          if (e.kind == EdgeKind::address) continue;
+          const Node to = graph.target(file, e);
+          if (to != kNoNode && to != n) visit(n, to);
+        }
+    }
+  };
+  each([&](Node, Node to) { ++count[to + 1]; });
+  for (size_t i = 1; i < count.size(); ++i) count[i] += count[i - 1];
+  caller_start_ = count;
+  callers_.resize(count.back());
+  each([&](Node from, Node to) { callers_[count[to]++] = from; });
+}
+
+std::span<const Node> Guards::callers(Node node) const {
+  return {callers_.data() + caller_start_[node], caller_start_[node + 1] - caller_start_[node]};
+}
+
+bool Guards::never_returns(size_t file, const Edge &edge) const {
+  const Node to = graph_.target(file, edge);
+  if (to != kNoNode) {
+    const Function &f = graph_.function(to);
+    return !f.returns && !f.open && f.decoded == f.end - f.start;
+  }
+  if (!edge.external) return false;
+  const std::optional<DynamicSymbol> s = graph_.program(file).image().symbol(static_cast<uint32_t>(edge.target));
+  return s && is_no_return(s->name);
+}
+
+const Cfg &Guards::cfg(Node node) {
+  Info &info = info_[node];
+  if (!info.cfg) {
+    const size_t file = graph_.file_of(node);
+    info.cfg = std::make_unique<Cfg>(graph_.program(file), graph_.function(file, node),
+                                     [&](const Edge &e) { return never_returns(file, e); });
+  }
+  return *info.cfg;
+}
+
+const std::vector<Guards::Indirect> &Guards::indirect(Node node) const {
+  static const std::vector<Indirect> kNone;
+  const auto it = info_.find(node);
+  return it == info_.end() ? kNone : it->second.indirect;
+}
+
+const ClassSet &Guards::unguarded_classes(Node node) const {
+  const auto it = info_.find(node);
+  return it != info_.end() && it->second.has_guards ? it->second.unguarded : graph_.function(node).classes;
+}
+
+bool Guards::is_guarded(Node node, uint32_t site) const {
+  const auto it = info_.find(node);
+  if (it == info_.end() || !it->second.has_guards) return false;
+  const Info &info = it->second;
+  const uint32_t block = info.cfg->block_of(site);
+  if (block == kNoBlock) return false;
+  if (block < info.guarded.size() && info.guarded[block]) return true;
+  // A conditional jump out of the function that itself asks.
+  for (const Outcome::Branch &b : info.branches)
+    if (b.block == block && (b.taken == Polarity::present || b.taken == Polarity::unclear)) {
+      const Block &last = info.cfg->blocks()[block];
+      if (info.cfg->insns()[last.last - 1].offset == site && last.taken == kNoBlock) return true;
+    }
+  // An address that a feature chooses.
+  for (const uint32_t chosen : info.tainted_addresses)
+    if (site <= chosen && chosen - site < 64) return true;
+  return false;
+}
+
+uint64_t Guards::guard_of(Node node) const {
+  const auto it = info_.find(node);
+  if (it == info_.end() || it->second.branches.empty()) return 0;
+  const Block &b = it->second.cfg->blocks()[it->second.branches.front().block];
+  return graph_.function(node).start + it->second.cfg->insns()[b.last - 1].offset;
+}
+
+// ------------------------------------------------------------------ the worklist
+
+void Guards::enqueue(Node node) {
+  if (node == kNoNode || info_.size() > kMaxFunctions) return;
+  Info &info = info_[node];
+  if (info.queued || info.visits >= kVisits) return;
+  info.queued = true;
+  todo_.push_back(node);
+}
+
+void Guards::seed() {
+  for (size_t file = 0; file < graph_.file_count(); ++file) {
+    const Program &program = graph_.program(file);
+    const Image &image = program.image();
+    for (Node n = graph_.first(file); n < graph_.first(file + 1); ++n)
+      if (graph_.function(file, n).detects) enqueue(n);
+    // Imported detectors, by the slots through which they are reached.
+    for (const Relocation &r : image.relocations()) {
+      if (!r.symbol) continue;
+      const std::optional<DynamicSymbol> s = image.symbol(r.symbol);
+      if (s && std::ranges::find(kDetectorObjects, s->name) != std::end(kDetectorObjects))
+        for (const Reference &ref : program.references(r.where, 8)) enqueue(graph_.first(file) + ref.function);
+    }
+    std::unordered_map<uint64_t, bool> detector;
+    for (Node n = graph_.first(file); n < graph_.first(file + 1); ++n)
+      for (const Edge &e : program.edges(graph_.function(file, n))) {
+        if (!e.external || e.kind == EdgeKind::address) continue;
+        const auto [it, fresh] = detector.try_emplace(e.target, false);
+        if (fresh)
+          if (const std::optional<DynamicSymbol> s = image.symbol(static_cast<uint32_t>(e.target)))
+            it->second =
+                s->name == "getauxval" || std::ranges::find(kDetectorFunctions, s->name) != std::end(kDetectorFunctions);
+        if (it->second) enqueue(n);
+      }
+  }
+}
+
+void Guards::run() {
+  seed();
+  drain();
+  for (auto &[node, info] : info_)
+    if (info.visited) mark(node);
+}
+
+void Guards::explore(const std::vector<Node> &nodes) {
+  for (const Node n : nodes)
+    if (!info_[n].visited) enqueue(n);
+  drain();
+  for (const Node n : nodes) mark(n);
+}
+
+void Guards::drain() {
+  while (!todo_.empty()) {
+    const Node node = todo_.front();
+    todo_.pop_front();
+    info_[node].queued = false;
+    process(node);
+  }
+}
+
+void Guards::process(Node node) {
+  const Cfg &flow = cfg(node);
+  Info &info = info_[node];
+  ++info.visits;
+  info.visited = true;
+  current_ = node;
+  file_ = graph_.file_of(node);
+  info.indirect.clear();
+  Outcome outcome = interpret(graph_.program(file_), graph_.function(file_, node), flow, info.known, *this);
+  Info &after = info_[node];
+  std::ranges::sort(after.indirect);
+  after.indirect.erase(std::unique(after.indirect.begin(), after.indirect.end()), after.indirect.end());
+  const bool changed = !(outcome.summary.result == after.summary.result) || outcome.summary.writes != after.summary.writes ||
+                       outcome.summary.calls != after.summary.calls;
+  const bool only_calls = outcome.summary.result == after.summary.result && outcome.summary.writes == after.summary.writes;
+  after.summary = std::move(outcome.summary);
+  after.guarded = std::move(outcome.guarded);
+  after.branches = std::move(outcome.branches);
+  after.tainted_addresses = std::move(outcome.tainted_addresses);
+  if (!changed) return;
+  for (const Node caller : callers(node)) {
+    // What a function calls through its arguments matters to explored callers only.
+    if (only_calls && !info_.contains(caller)) continue;
+    enqueue(caller);
+  }
+}
+
+void Guards::mark(Node node) {
+  Info &info = info_[node];
+  info.has_guards =
+      std::ranges::find(info.guarded, true) != info.guarded.end() || !info.branches.empty() || !info.tainted_addresses.empty();
+  if (!info.has_guards) return;
+  info.unguarded = {};
+  for (uint32_t b = 0; b < info.cfg->blocks().size(); ++b) {
+    if (b < info.guarded.size() && info.guarded[b]) continue;
+    const Block &block = info.cfg->blocks()[b];
+    for (uint32_t i = block.first; i < block.last; ++i) info.unguarded.insert(info.cfg->insns()[i].insn.klass);
+  }
+}
+
+// ------------------------------------------------------------------ the world of one function
+
+Value Guards::load_global(uint64_t address, bool indexed) {
+  const std::map<uint64_t, Value> &globals = globals_[file_];
+  if (globals.empty()) return {};
+  auto it = globals.upper_bound(address);
+  if (indexed) { // anywhere in the table
+    if (it != globals.begin() && std::prev(it)->first == address) return std::prev(it)->second;
+    return it != globals.end() && it->first - address < kTableReach ? it->second : Value{};
+  }
+  return it != globals.begin() && std::prev(it)->first == address ? std::prev(it)->second : Value{};
+}
+
+void Guards::store_global(uint64_t address, const Value &value) {
+  if (!graph_.program(file_).image().is_writable(address)) return; // a constant that is no address
+  const auto [it, fresh] = globals_[file_].try_emplace(address, value);
+  if (!fresh) return;
+  it->second.weak = false;
+  // Readers name the place itself, or, when they index a table, its start: the nearest place before that others refer to.
+  const uint64_t from = address > kTableReach ? address - kTableReach : 0;
+  const Program &program = graph_.program(file_);
+  const std::span<const Reference> near = program.references(from, address + 8 - from);
+  uint64_t table = 0;
+  for (const Reference &r : near)
+    if (r.address < address && graph_.first(file_) + r.function != current_) table = r.address;
+  for (const Reference &r : near) {
+    const Node node = graph_.first(file_) + r.function;
+    if (node != current_ && (r.address >= address || r.address == table)) enqueue(node);
+  }
+}
+
+bool Guards::is_detector_object(uint32_t symbol) {
+  const std::optional<DynamicSymbol> s = graph_.program(file_).image().symbol(symbol);
+  return s && std::ranges::find(kDetectorObjects, s->name) != std::end(kDetectorObjects);
+}
+
+void Guards::learn(Node callee, const Call &call) {
+  if (callers(callee).size() > kFewCallers) return;
+  Info &info = info_[callee];
+  Summary known = info.known;
+  for (size_t k = 0; k < 6; ++k) {
+    if (call.arguments[k].tainted() && !call.arguments[k].may) known.arguments |= static_cast<uint8_t>(1U << k);
+    for (const Summary::Field &f : call.fields[k])
+      if (std::ranges::find(known.fields, f) == known.fields.end() && known.fields.size() < 256) known.fields.push_back(f);
+  }
+  if (known == info.known) return;
+  info.known = std::move(known);
+  enqueue(callee);
+}
+
+Summary Guards::call(const Call &call) {
+  const size_t file = file_;
+  Node callee = kNoNode;
+  if (call.edge) {
+    if (call.edge->kind == EdgeKind::address) return {};
+    if (call.edge->external) {
+      const std::optional<DynamicSymbol> s = graph_.program(file).image().symbol(static_cast<uint32_t>(call.edge->target));
+      if (s) {
+        Summary effect;
+        effect.result = Value::taint();
+        const Value &first = call.arguments[0];
+        if (s->name == "getauxval" && first.kind == Kind::constant && (first.number == 16 || first.number == 26)) return effect;
+        if (std::ranges::find(kDetectorFunctions, s->name) != std::end(kDetectorFunctions)) return effect;
+      }
+    }
+    callee = graph_.target(file, *call.edge);
+  } else {
+    callee = graph_.node_at(file, call.target);
+    if (callee != kNoNode) info_[current_].indirect.push_back({call.site, callee});
+  }
+  if (callee == kNoNode) return {};
+  learn(callee, call);
+  const auto it = info_.find(callee);
+  return it == info_.end() ? Summary{} : it->second.summary;
+}
+
+} // namespace isa_audit::host

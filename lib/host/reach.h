@@ -1,0 +1,88 @@
+// How each function of a set of files is reached, and on what terms.
+//
+// load and import: over unguarded calls and jumps only, from the loader's and the interpreter's entries. The grade of a
+// function is that of the best path: certain if no step can be avoided on the way to a return, likely if the path is one of
+// several, possible if it leads through code that only runs on an error (it cannot return, or it sets a Python exception).
+// unguarded: over all edges, addresses taken and tables of pointers included. guarded: all that is left and reached.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "guards.h"
+#include "isa-audit/host/host_code.h"
+#include "roots.h"
+
+namespace isa_audit::host {
+
+class Reach {
+public:
+  Reach(Graph &graph, Guards &guards);
+
+  struct Visit {
+    Strength strength = Strength::unreached;
+    Grade grade = Grade::possible;
+    Node parent = kNoNode; // kNoNode: `root` says where the path starts
+    uint32_t root = 0;     // index of root_name()
+    uint32_t depth = 0;
+  };
+  const Visit &visit(Node node) const { return visits_[node]; }
+  const std::string &root_name(uint32_t root) const { return root_names_[root]; }
+  const Roots &roots(size_t file) const { return roots_[file]; }
+  // Functions of Python's method tables in `file`.
+  const std::vector<PythonFunction> &python_functions(size_t file) const { return python_[file]; }
+  // Nodes reached at load or import, in the order of reaching them.
+  const std::vector<Node> &entered() const { return entered_; }
+
+  // The grade within its function of what happens at `offset`. `use`: an instruction rather than a call; code that only runs
+  // for many elements at a time is possible at most.
+  Grade grade_at(Node node, uint32_t offset, bool use = false);
+  // True if unguarded edges of any kind lead from an entry, an exported function or a Python function to `node`.
+  bool is_open(Node node) const { return open_[node]; }
+  // True if the node is not open, but a guarded edge leads to it, or to one that leads to it.
+  bool is_behind_guard(Node node) const { return behind_[node]; }
+  // For a node behind a guard: the function whose check protects it.
+  Node guard_of(Node node) const {
+    const auto it = guard_.find(node);
+    return it == guard_.end() ? kNoNode : it->second;
+  }
+  // Faulting features of `node` and of all that it calls over unguarded calls and jumps.
+  IsaSet transitive(Node node);
+  // The functions that `node` calls so, with the place of the call, in that order.
+  std::vector<std::pair<uint32_t, Node>> callees(Node node) const;
+
+private:
+  struct Paths {                            // what is known of a function's blocks
+    std::vector<bool> certain, likely, few; // few: also when all counts are small
+  };
+
+  void enter();
+  void grade(Strength strength);
+  void spread();
+  void follow_data(size_t file, uint64_t address, std::vector<Node> &found);
+  const Paths &paths(Node node);
+  uint8_t error_way(size_t file, Node node, const Cfg &cfg, uint32_t block);
+  bool may_err(Node node, int depth);
+  bool is_error_call(size_t file, const Edge &edge, int depth);
+  bool always_errs(Node node, int depth);
+  template <typename F> void for_each_callee(Node node, F f) const;
+
+  Graph &graph_;
+  Guards &guards_;
+  std::vector<Roots> roots_;
+  std::vector<std::vector<PythonFunction>> python_;
+  std::vector<Visit> visits_;
+  std::vector<std::string> root_names_;
+  std::vector<Node> entered_;
+  std::vector<bool> open_, behind_;
+  std::unordered_map<Node, Node> guard_;
+  std::unordered_map<Node, IsaSet> transitive_;
+  std::unordered_map<Node, Paths> paths_;
+  std::vector<std::vector<std::pair<uint32_t, uint64_t>>> data_; // of each file: function and address it refers to
+  std::unordered_map<uint64_t, bool> objects_;                   // data objects that were followed
+  std::unordered_map<Node, bool> may_err_;
+  std::unordered_map<Node, int> errs_; // 0 no, 1 yes, 2 being looked at
+};
+
+} // namespace isa_audit::host

@@ -1,0 +1,299 @@
+#include "report.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+
+#include "names.h"
+#include "print.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace isa_audit::host {
+
+namespace {
+
+// Calls visit(offset, class) for each instruction of `f` that is more than x86-64-v1.
+template <typename F> void for_each_use(const Program &program, const Function &f, F visit) {
+  const std::span<const uint8_t> code = program.bytes(f);
+  for (uint32_t at = 0; at < code.size();) {
+    Insn insn;
+    if (!decode(code.subspan(at), insn)) {
+      ++at;
+      continue;
+    }
+    if (insn.klass) visit(at, insn_class(insn.klass));
+    at += insn.length;
+  }
+}
+
+std::string hex(uint64_t n) { return "0x" + llvm::utohexstr(n, true); }
+
+} // namespace
+
+Reporter::Reporter(const Graph &graph, Guards &guards, Reach &reach) : graph_(graph), guards_(guards), reach_(reach) {
+  for (auto *uses : {&load_, &load_certain_, &import_, &import_certain_}) uses->resize(graph.file_count());
+  run_in_order();
+}
+
+std::vector<Node> Reporter::path_to(Node node) const {
+  std::vector<Node> path;
+  for (Node n = node; n != kNoNode; n = reach_.visit(n).parent) path.push_back(n);
+  std::ranges::reverse(path);
+  return path;
+}
+
+// Walks what runs at load and import in the order in which it runs, callees at their calls, so that the first use found is
+// the one that would crash.
+void Reporter::run_in_order() {
+  // A library's initialisers run after those of the libraries that it needs.
+  std::vector<size_t> order;
+  std::vector<int> state(graph_.file_count());
+  const auto visit = [&](auto &self, size_t file) -> void {
+    if (state[file]++) return;
+    for (const size_t needed : graph_.scope(file)) self(self, needed);
+    order.push_back(file);
+  };
+  for (size_t file = 0; file < graph_.file_count(); ++file) visit(visit, file);
+  std::vector<bool> seen(graph_.size());
+  struct Frame {
+    Node node;
+    std::vector<std::pair<uint32_t, Node>> callees;
+    size_t next = 0;
+    uint32_t used = 0; // offset up to which uses were looked at
+    std::vector<uint32_t> uses;
+    size_t next_use = 0;
+  };
+  std::vector<Frame> frames;
+  const auto enter = [&](Node node) {
+    if (seen[node] || reach_.visit(node).grade == Grade::possible) return;
+    seen[node] = true;
+    Frame f;
+    f.node = node;
+    f.callees = reach_.callees(node);
+    if (!faulting(guards_.unguarded_classes(node)).empty())
+      for_each_use(graph_.program(graph_.file_of(node)), graph_.function(node), [&](uint32_t at, const InsnClass &klass) {
+        if (!(klass.features - psabi_level(1)).empty() && !guards_.is_guarded(node, at)) f.uses.push_back(at);
+      });
+    frames.push_back(std::move(f));
+  };
+  const auto note = [&](Node node, uint32_t offset) {
+    const size_t file = graph_.file_of(node);
+    const Reach::Visit &v = reach_.visit(node);
+    const Grade grade = std::max(v.grade, reach_.grade_at(node, offset, true));
+    if (grade == Grade::possible) return;
+    const std::span<const uint8_t> code = graph_.program(file).bytes(graph_.function(file, node));
+    Insn insn;
+    if (!decode(code.subspan(offset), insn)) return;
+    Use use{node, offset, v.strength, grade, {}, {}, {}};
+    const bool load = v.strength == Strength::load;
+    for (const Feature f : (insn_class(insn.klass).features - psabi_level(1)).list()) {
+      (load ? load_ : import_)[file].try_emplace(f, use);
+      if (grade == Grade::certain) (load ? load_certain_ : import_certain_)[file].try_emplace(f, use);
+    }
+  };
+  const auto run = [&](Node root) {
+    enter(root);
+    while (!frames.empty()) {
+      Frame &f = frames.back();
+      const uint32_t call = f.next < f.callees.size() ? f.callees[f.next].first : UINT32_MAX;
+      while (f.next_use < f.uses.size() && f.uses[f.next_use] < call) note(f.node, f.uses[f.next_use++]);
+      if (f.next == f.callees.size()) {
+        frames.pop_back();
+        continue;
+      }
+      const auto [site, to] = f.callees[f.next++];
+      if (reach_.grade_at(f.node, site) != Grade::possible) enter(to);
+    }
+  };
+  for (const size_t file : order)
+    for (const Root &r : reach_.roots(file).load) run(r.node);
+  for (const size_t file : order)
+    for (const Root &r : reach_.roots(file).import) run(r.node);
+}
+
+// For each feature that some Python function may need: the path from the first such function by name.
+void Reporter::add_call_uses(size_t file, HostCode &host, std::vector<std::pair<Feature, Use>> &out) {
+  std::map<std::string, std::vector<Node>> by_name;
+  for (const PythonFunction &f : reach_.python_functions(file)) by_name[f.name].push_back(f.node);
+  const IsaSet before = host.at_load | host.at_import;
+  IsaSet told;
+  for (const auto &[name, nodes] : by_name) {
+    for (const Node start : nodes) {
+      const IsaSet needs = reach_.transitive(start) - before;
+      if (needs.empty()) continue;
+      host.at_call[name] |= needs;
+      IsaSet look = needs - told;
+      if (look.empty()) continue;
+      told |= look;
+      std::map<Node, Node> parent{{start, kNoNode}};
+      std::deque<Node> queue{start};
+      while (!queue.empty() && !look.empty()) {
+        const Node n = queue.front();
+        queue.pop_front();
+        const IsaSet here = faulting(guards_.unguarded_classes(n)) & look;
+        for (const Feature f : here.list()) {
+          Use use{n, 0, Strength::call, Grade::likely, {}, name, {}};
+          bool found = false;
+          for_each_use(graph_.program(graph_.file_of(n)), graph_.function(n), [&](uint32_t at, const InsnClass &klass) {
+            if (found || !klass.features.contains(f) || guards_.is_guarded(n, at)) return;
+            use.offset = at;
+            found = true;
+          });
+          for (Node p = n; p != kNoNode; p = parent[p]) use.path.insert(use.path.begin(), p);
+          // Where the instruction lies in another file, its own entries tell of it.
+          if (found && graph_.file_of(n) == file) out.emplace_back(f, std::move(use));
+          look.erase(f);
+        }
+        for (const auto &[site, to] : reach_.callees(n))
+          if (parent.try_emplace(to, n).second) queue.push_back(to);
+      }
+    }
+  }
+}
+
+void Reporter::report(size_t file, const std::string &variant_of, HostCode &host) {
+  const Program &program = graph_.program(file);
+  std::vector<std::pair<Feature, Use>> uses;
+  host.guards_analysed = true;
+
+  const auto enter = [&](const Uses &first, const Uses &certain, IsaSet &set) {
+    for (const auto &[feature, use] : first) {
+      set.insert(feature);
+      const auto sure = certain.find(feature);
+      for (const Use *u : {&use, sure == certain.end() ? nullptr : &sure->second}) {
+        if (!u || (u != &use && u->node == use.node && u->offset == use.offset)) continue;
+        uses.emplace_back(feature, *u);
+        uses.back().second.path = path_to(u->node);
+        uses.back().second.root = reach_.root_name(reach_.visit(u->node).root);
+      }
+    }
+  };
+  IsaSet loaded, imported;
+  enter(load_[file], load_certain_[file], loaded);
+  enter(import_[file], import_certain_[file], imported);
+  if (!variant_of.empty()) {
+    // Something outside of the code chose this file: its needs are no more than those of a branch that was taken.
+    for (auto &[feature, use] : uses) {
+      use.strength = Strength::guarded;
+      use.guard = "one of several builds, beside " + variant_of;
+    }
+  } else {
+    host.at_load = loaded;
+    host.at_import = imported;
+    add_call_uses(file, host, uses);
+  }
+
+  // The rest, function by function; the first use by address counts.
+  Uses open, guarded, unreached;
+  IsaSet silent_open;
+  std::map<Feature, Use> silent_uses;
+  for (Node n = graph_.first(file); n < graph_.first(file + 1); ++n) {
+    const Function &f = graph_.function(file, n);
+    const IsaSet faults = faulting(f.classes), differs = silent(f.classes);
+    host.used |= faults | differs;
+    if (faults.empty() && differs.empty()) continue;
+    const bool is_open = reach_.is_open(n), behind = reach_.is_behind_guard(n);
+    Uses &list = is_open ? open : behind ? guarded : unreached;
+    const bool news = std::ranges::any_of(faults.list(), [&](Feature x) { return !list.contains(x) || !guarded.contains(x); });
+    if (!news && (differs - silent_open).empty()) continue;
+    for_each_use(program, f, [&](uint32_t at, const InsnClass &klass) {
+      const IsaSet needs = klass.features - psabi_level(1);
+      const bool checked = is_open && guards_.is_guarded(n, at);
+      for (const Feature x : needs.list()) {
+        Use use{n,  at, is_open ? Strength::unguarded : behind ? Strength::guarded : Strength::unreached, Grade::possible, {},
+                {}, {}};
+        if (checked) use.strength = Strength::guarded;
+        if (checked)
+          use.guard = "check at " + hex(guards_.guard_of(n));
+        else if (behind && reach_.guard_of(n) != kNoNode)
+          use.guard = "check at " + hex(guards_.guard_of(reach_.guard_of(n)));
+        (checked ? guarded : list).try_emplace(x, use);
+      }
+      if (!is_open || checked) return;
+      for (const Feature x : klass.silent.list()) {
+        // TZCNT counts only where someone looks at what differs: the class of the function has it then.
+        if (!differs.contains(x)) continue;
+        silent_open.insert(x);
+        silent_uses.try_emplace(x, Use{n, at, Strength::unguarded, Grade::possible, {}, {}, {}});
+      }
+    });
+  }
+  const IsaSet before = host.at_load | host.at_import;
+  const auto add = [&](const Uses &list, const IsaSet &known, IsaSet &set) {
+    for (const auto &[feature, use] : list) {
+      if (known.contains(feature)) continue;
+      set.insert(feature);
+      uses.emplace_back(feature, use);
+    }
+  };
+  if (!variant_of.empty()) {
+    host.guarded = loaded | imported;
+    for (auto *list : {&open, &unreached})
+      for (auto &[feature, use] : *list) guarded.try_emplace(feature, use);
+    for (auto &[feature, use] : guarded) {
+      use.strength = Strength::guarded;
+      if (use.guard.empty()) use.guard = "one of several builds, beside " + variant_of;
+    }
+    add(guarded, host.guarded, host.guarded);
+  } else {
+    IsaSet rest;
+    add(open, before, host.unguarded);
+    add(guarded, before | host.unguarded, host.guarded);
+    add(unreached, before | host.unguarded | host.guarded, rest);
+    host.silently_different = silent_open;
+    for (const auto &[feature, use] : silent_uses) uses.emplace_back(feature, use);
+  }
+  write(file, uses, host);
+}
+
+void Reporter::write(size_t file, const std::vector<std::pair<Feature, Use>> &uses, HostCode &host) {
+  if (uses.empty()) return;
+  // All names at once, file by file.
+  std::map<size_t, std::vector<uint64_t>> wanted;
+  const auto want = [&](Node n) { wanted[graph_.file_of(n)].push_back(graph_.function(n).start); };
+  for (const auto &[feature, use] : uses) {
+    want(use.node);
+    for (const Node n : use.path) want(n);
+  }
+  std::map<size_t, std::map<uint64_t, std::string>> names;
+  for (auto &[f, addresses] : wanted) names[f] = function_names(graph_.program(f).image(), std::move(addresses));
+  const auto name_of = [&](Node n) -> std::string {
+    const uint64_t start = graph_.function(n).start;
+    const auto &of = names[graph_.file_of(n)];
+    const auto it = of.find(start);
+    return it == of.end() ? std::string() : it->second;
+  };
+  Printer printer;
+  const Program &program = graph_.program(file);
+  for (const auto &[feature, use] : uses) {
+    const Function &f = graph_.function(use.node);
+    const std::span<const uint8_t> code = program.bytes(f).subspan(use.offset);
+    Insn insn;
+    if (!decode(code, insn)) continue;
+    Evidence e;
+    e.feature = feature;
+    e.strength = use.strength;
+    e.grade = use.grade;
+    e.address = f.start + use.offset;
+    e.symbol = name_of(use.node);
+    e.bytes = llvm::toHex(llvm::ArrayRef<uint8_t>(code.data(), insn.length), true);
+    e.instruction = printer.print(code.first(insn.length), e.address);
+    e.guard = use.guard;
+    if (!use.path.empty()) {
+      e.path.push_back(use.root);
+      for (const Node n : use.path) {
+        const std::string name = name_of(n);
+        if (name != e.path.back()) e.path.push_back(name.empty() ? hex(graph_.function(n).start) : name);
+      }
+    }
+    host.evidence.push_back(std::move(e));
+  }
+  std::ranges::stable_sort(host.evidence, [](const Evidence &a, const Evidence &b) {
+    const std::string_view x = feature_name(a.feature), y = feature_name(b.feature);
+    if (x != y) return x < y;
+    if (a.strength != b.strength) return a.strength < b.strength;
+    return a.address < b.address;
+  });
+}
+
+} // namespace isa_audit::host

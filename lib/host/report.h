@@ -1,0 +1,41 @@
+// From what is reached to what is reported: the sets of features and the evidence of each file.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "reach.h"
+
+namespace isa_audit::host {
+
+// Fills everything of `host` but notes and byte counts. `variant_of` names the file that this one is a build of for other
+// CPUs, empty if it is none.
+class Reporter {
+public:
+  Reporter(const Graph &graph, Guards &guards, Reach &reach);
+  void report(size_t file, const std::string &variant_of, HostCode &host);
+
+private:
+  struct Use { // an instruction that needs a feature
+    Node node = kNoNode;
+    uint32_t offset = 0;
+    Strength strength = Strength::unreached;
+    Grade grade = Grade::possible;
+    std::vector<Node> path; // callers, root first; `root` names what calls the first
+    std::string root, guard;
+  };
+  using Uses = std::map<Feature, Use>; // the first of each
+
+  void run_in_order();
+  std::vector<Node> path_to(Node node) const;
+  void add_call_uses(size_t file, HostCode &host, std::vector<std::pair<Feature, Use>> &out);
+  void write(size_t file, const std::vector<std::pair<Feature, Use>> &uses, HostCode &host);
+
+  const Graph &graph_;
+  Guards &guards_;
+  Reach &reach_;
+  std::vector<Uses> load_, load_certain_, import_, import_certain_; // of each file
+};
+
+} // namespace isa_audit::host
