@@ -109,6 +109,7 @@ std::string Table::header(size_t width, bool color) const {
 std::vector<std::string> Table::lines(size_t width, bool color) const {
   std::vector<size_t> fitted = widths(width);
   std::vector<std::string> out;
+  out.reserve(rows_.size());
   for (const Row &row : rows_) out.push_back(format(row.cells, fitted, row.colour, color));
   return out;
 }

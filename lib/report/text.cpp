@@ -18,9 +18,10 @@ std::string file_name(std::string_view path) {
 std::string size_text(uint64_t bytes) {
   if (bytes < 1024) return counted_text(bytes, "byte");
   double value = static_cast<double>(bytes);
-  for (const char *unit : {"KiB", "MiB", "GiB"})
-    if ((value /= 1024) < 1024 || std::string_view(unit) == "GiB") return fmt::format("{:.1f} {}", value, unit);
-  return "";
+  const char *units[] = {"KiB", "MiB", "GiB"};
+  size_t unit = 0;
+  for (value /= 1024; value >= 1024 && unit < 2; ++unit) value /= 1024;
+  return fmt::format("{:.1f} {}", value, units[unit]);
 }
 
 // An input that a gate turned down.

@@ -50,47 +50,67 @@ std::vector<Feature> ordered(const IsaSet &set) {
   return out;
 }
 
+struct CpuRow {
+  Feature feature;
+  Use use;
+};
+
+// `paths`: the file of the first use in a column; otherwise it stands on a line of its own where it changes.
+std::string print(const TextContext &context, const std::vector<CpuRow> &rows, uint64_t files, const Cpu *cpu, bool paths) {
+  using enum Column::Cut;
+  std::vector<Column> columns{{"x86-64"}, {"LEVEL"}, {"FILES", Column::Align::right}};
+  if (cpu) columns.push_back({escaped(cpu->name.empty() ? "CPU" : cpu->name)});
+  columns.push_back({"ADDRESS"});
+  columns.push_back({"FUNCTION", Column::Align::left, end, 8});
+  columns.push_back({"INSTRUCTION", Column::Align::left, end, 12});
+  if (paths) columns.push_back({"FIRST IN"});
+  Table table(std::move(columns));
+  for (const CpuRow &row : rows) {
+    int level = level_of(row.feature);
+    bool lacking = cpu && !cpu->features.contains(row.feature);
+    std::vector<std::string> cells{std::string(feature_name(row.feature)), level == 5 ? "-" : fmt::format("v{}", level),
+                                   fmt::format("{}/{}", row.use.files, files)};
+    if (cpu) cells.emplace_back(lacking ? "NO" : "yes");
+    const Evidence *e = row.use.evidence;
+    cells.push_back(e ? fmt::format("{:#x}", e->address) : "");
+    cells.push_back(e ? escaped(e->symbol) : "");
+    cells.push_back(e ? escaped(e->instruction) : "");
+    if (paths) cells.push_back(e ? context.path(row.use.first->origin) : "");
+    table.add(std::move(cells), lacking ? Colour::yellow : Colour::none);
+  }
+  if (paths && !table.fits(context.width())) return print(context, rows, files, cpu, false);
+  if (paths) return table.text(context.width(), context.style.color);
+  std::string out = table.header(context.width(), context.style.color);
+  std::vector<std::string> lines = table.lines(context.width(), context.style.color);
+  const Binary *last = nullptr;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].use.first && rows[i].use.first != last)
+      out += fmt::format("first in {}:\n", context.path(rows[i].use.first->origin));
+    last = rows[i].use.first;
+    out += lines[i];
+  }
+  return out;
+}
+
 } // namespace
 
 std::string cpu_text(const TextContext &context) {
   uint64_t files = 0;
   bool guards_known = true;
   std::vector<Use> uses = collect(context, files, guards_known);
-  const Cpu *cpu = only_cpu(context);
-  using enum Column::Cut;
-  std::vector<Column> columns{{"x86-64"}, {"LEVEL"}, {"FILES", Column::Align::right}};
-  if (cpu) columns.push_back({escaped(cpu->name.empty() ? "CPU" : cpu->name)});
-  columns.push_back({"FIRST IN", Column::Align::left, path, 12});
-  columns.push_back({"ADDRESS"});
-  columns.push_back({"FUNCTION", Column::Align::left, end, 8});
-  columns.push_back({"INSTRUCTION", Column::Align::left, end, 12});
-  Table table(std::move(columns));
   IsaSet used;
   for (size_t i = 0; i < uses.size(); ++i)
     if (uses[i].files) used.insert(static_cast<Feature>(i));
-  for (Feature feature : ordered(used)) {
-    const Use &use = uses[static_cast<size_t>(feature)];
-    int level = level_of(feature);
-    if (level == 0) continue;
-    bool lacking = cpu && !cpu->features.contains(feature);
-    std::vector<std::string> cells{std::string(feature_name(feature)), level == 5 ? "-" : fmt::format("v{}", level),
-                                   fmt::format("{}/{}", use.files, files)};
-    if (cpu) cells.push_back(lacking ? "NO" : "yes");
-    if (use.evidence)
-      cells.insert(cells.end(), {context.path(use.first->origin), fmt::format("{:#x}", use.evidence->address),
-                                 escaped(use.evidence->symbol), escaped(use.evidence->instruction)});
-    else
-      cells.resize(cells.size() + 4);
-    table.add(std::move(cells), lacking ? Colour::yellow : Colour::none);
-  }
-  if (table.rows() == 0)
-    return files ? fmt::format("{} with nothing beyond x86-64-v1\n", counted_text(files, "x86-64 file")) : "";
-  std::string out = table.text(context.width(), context.style.color);
+  std::vector<CpuRow> rows;
+  for (Feature feature : ordered(used))
+    if (level_of(feature) != 0) rows.push_back({feature, uses[static_cast<size_t>(feature)]});
+  if (rows.empty()) return files ? fmt::format("{} with nothing beyond x86-64-v1\n", counted_text(files, "x86-64 file")) : "";
+  std::string out = print(context, rows, files, only_cpu(context), true);
   if (!guards_known)
     out +=
         wrapped("Code behind a run-time check of the CPU is not told apart: what is listed here may be guarded and never run "
                 "on a CPU that lacks it.",
-                context.width(), "");
+                context.width());
   return out;
 }
 

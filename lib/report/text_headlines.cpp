@@ -189,7 +189,7 @@ void cpu_clauses(const Group &group, int index, const std::string &cpu, Clauses 
   CpuCount errors = count_features(group, index, "cpu-feature-missing", Level::error);
   CpuCount warnings = count_features(group, index, "cpu-feature-missing", Level::warning);
   if (!errors.files.empty())
-    out.push_back(fmt::format("{} cannot be loaded on {} for want of {}", files(errors.files.size()), cpu,
+    out.push_back(fmt::format("{} cannot be loaded or imported on {} for want of {}", files(errors.files.size()), cpu,
                               name_features(errors.features)));
   if (!warnings.files.empty())
     out.push_back(fmt::format("{} {} {}, which {} lacks{}", files(warnings.files.size()),
@@ -243,15 +243,23 @@ Colour verdict_colour(Verdict verdict) {
 std::string group_text(const TextContext &context, const Group &group) {
   Clauses clauses;
   bool judged = context.machines || context.gates;
+  const bool several = context.report.machines.size() + context.gates > 1;
+  // Which of several machines, or the gate, the clauses from `first` on are about.
+  auto name_subject = [&](size_t first, const std::string &subject) {
+    if (several && first < clauses.size()) clauses[first].insert(0, subject + ": ");
+  };
   for (size_t i = 0; i < context.report.machines.size(); ++i) {
     const Machine &machine = context.report.machines[i];
+    size_t first = clauses.size();
     gpu_clauses(group, static_cast<int>(i), machine, clauses);
     if (machine.cpu) cpu_clauses(group, static_cast<int>(i), machine.cpu->name, clauses);
+    name_subject(first, context.report.machines.size() > 1 ? fmt::format("machine {}", i) : "machine");
   }
+  size_t first = clauses.size();
   if (context.gates) gate_clauses(context, group, clauses);
+  name_subject(first, "gate");
   if (!judged) inventory_clauses(group, clauses);
   if (group.verdict == Verdict::incomplete) clauses.insert(clauses.begin(), "not all of it could be read");
-  // The same may be said for a machine and a gate.
   std::string text = escaped(fmt::format("{}", fmt::join(clauses, "; ")));
   std::string line =
       judged ? fmt::format("{}: {}: {}", group.title, verdict_text(group.verdict), text) : group.title + ": " + text;

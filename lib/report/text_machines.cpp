@@ -67,7 +67,7 @@ std::string machines_text(const TextContext &context) {
     std::string line = context.report.machines.size() > 1 ? fmt::format("machine {}", i) : "machine";
     if (machine.judge_gpus) line += "  gpu " + gpus_text(machine, context.style.verbose);
     if (machine.cpu) line += (machine.judge_gpus ? "   cpu " : "  cpu ") + cpu_line(*machine.cpu);
-    out += line + "\n";
+    out += wrapped(line, context.width(), "", 9);
     for (const auto &[name, value] : machine.overrides) out += fmt::format("  {}={}\n", escaped(name), escaped(value));
     if (context.style.verbose) out += notes_text(machine, context.width());
   }

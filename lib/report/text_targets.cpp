@@ -66,6 +66,7 @@ std::vector<TargetColumn> make_columns(const TextContext &context) {
       if (machine.judge_gpus) columns.try_emplace(gpu.loader_target().processor, gpu.loader_target());
   for (const TargetId &target : context.report.policy.required) columns.try_emplace(target.text(), gpus_of(target).front());
   std::vector<TargetColumn> out;
+  out.reserve(columns.size());
   for (auto &[name, gpu] : columns) out.push_back({name, gpu});
   return out;
 }
@@ -130,7 +131,7 @@ std::string others_text(const TextContext &context) {
     relocatable += any_amd && !any_loadable;
   }
   std::string out;
-  auto tell = [&](std::string text) { out += wrapped(text, context.width(), ""); };
+  auto tell = [&](const std::string &text) { out += wrapped(text, context.width(), ""); };
   if (foreign_files)
     tell(fmt::format("for NVIDIA GPUs: {} in {}", escaped(join_targets({foreign.begin(), foreign.end()}, 20)),
                      counted_text(foreign_files, "file")));

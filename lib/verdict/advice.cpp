@@ -119,7 +119,7 @@ std::string build_advice(const Project &project, const std::string &wanted, cons
 
 std::string gpu_advice(const Project &project, const Gpu &gpu, const std::vector<std::string> &holds) {
   const std::string &processor = gpu.loader_target().processor;
-  std::string what = project.name.empty() ? "a build" : "a " + project.name + " build";
+  std::string what = project.name.empty() ? "a build" : "a build of " + project.name;
   std::string out = "install " + what + " for " + processor + ", or build it with " + build_advice(project, processor, {});
   const Processor *row = find_processor(processor);
   if (row && !row->generic.empty()) out += "; " + std::string(row->generic) + " covers " + processor + " too";

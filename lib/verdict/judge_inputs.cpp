@@ -86,6 +86,7 @@ void tell_no_device_code(Court &court, uint32_t input, const Reading &reading) {
   }
   finding.level = Level::error;
   std::vector<std::string> required;
+  required.reserve(court.policy.required.size());
   for (const TargetId &target : court.policy.required) required.push_back(target.text());
   finding.subject = join_targets(required);
   finding.fix = "--allow no-device-code if this input needs none";

@@ -8,6 +8,7 @@
 #include "isa-audit/device/processors.h"
 #include "isa-audit/verdict/device_units.h"
 #include "isa-audit/verdict/target_order.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace isa_audit {
 namespace {
@@ -57,8 +58,8 @@ void judge_labels(Court &court) {
       const auto &[claim, actual] = names;
       Finding finding = make_finding("gpu-object-mislabelled", binary.origin, binary.distribution);
       finding.subject = claim;
-      finding.holds =
-          actual + " in " + (found.count == 1 ? "an entry" : std::to_string(found.count) + " entries") + " for " + claim;
+      std::string entries = found.count == 1 ? "an entry" : std::to_string(found.count) + " entries";
+      finding.holds = llvm::formatv("{0} in {1} for {2}", actual, entries, claim);
       if (found.label == Label::wrong) {
         finding.message =
             "the runtime chooses the entry by its id, the loader refuses the code object by its ELF flags: kernels "

@@ -13,7 +13,7 @@ constexpr size_t kLongestMangled = 4096;
 
 std::string demangled(std::string_view symbol, char *(llvm::ItaniumPartialDemangler::*part)(char *, size_t *) const) {
   if (!symbol.starts_with("_Z") || symbol.size() > kLongestMangled) return std::string(symbol);
-  const std::string mangled(symbol); // the demangler keeps pointers into it
+  std::string mangled(symbol); // the demangler keeps pointers into it
   llvm::ItaniumPartialDemangler demangler;
   if (demangler.partialDemangle(mangled.c_str()) || !demangler.isFunction()) return mangled;
   char *text = (demangler.*part)(nullptr, nullptr);
