@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "isa-audit/device/read_device.h"
+#include "isa-audit/source/walk.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace isa_audit {
@@ -40,7 +41,7 @@ Classified classify(const Member &member) {
   return out;
 }
 
-void collect(std::vector<Member> members, unsigned depth, Pool &pool, Collected &out) {
+void collect(std::vector<Member> members, const CollectOptions &options, Pool &pool, Collected &out) {
   std::vector<Classified> kinds(members.size());
   pool.for_each(members.size(), [&](size_t i) { kinds[i] = classify(members[i]); });
   out.files += members.size();
@@ -54,7 +55,7 @@ void collect(std::vector<Member> members, unsigned depth, Pool &pool, Collected 
       out.binaries.push_back(std::move(member));
       continue;
     }
-    if (kinds[i].kind == MemberKind::archive && depth == 0) {
+    if (kinds[i].kind == MemberKind::archive && options.archive_depth == 0) {
       out.problems.push_back({Level::warning, member.origin, "archive nested deeper than --archive-depth: not looked into"});
       continue;
     }
@@ -68,10 +69,13 @@ void collect(std::vector<Member> members, unsigned depth, Pool &pool, Collected 
       continue;
     }
     std::vector<Member> inner;
-    Feed feed{[&](Member m) { inner.push_back(std::move(m)); }, [&](Problem p) { out.problems.push_back(std::move(p)); }};
+    Feed feed{[&](Member m) {
+                if (!is_excluded(options.excludes, m.origin.path)) inner.push_back(std::move(m));
+              },
+              [&](Problem p) { out.problems.push_back(std::move(p)); }};
     bool is_input = member.is_input;
     kinds[i].archive->read(*content, member.origin.input, is_input ? "" : member.origin.path + "!", feed);
-    collect(std::move(inner), depth - 1, pool, out);
+    collect(std::move(inner), {options.archive_depth - 1, options.excludes}, pool, out);
   }
 }
 

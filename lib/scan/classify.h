@@ -33,7 +33,12 @@ struct Collected {
   uint64_t files = 0;
 };
 
-// Looks at every member, opens archives down to `depth` levels, reads dist-info. Results are in the order of origins.
-void collect(std::vector<Member> members, unsigned depth, Pool &pool, Collected &out);
+struct CollectOptions {
+  unsigned archive_depth = 3;
+  const std::vector<std::string> &excludes; // held against members of archives; the walk has seen to the rest
+};
+
+// Looks at every member, opens archives inside archives down to a depth, reads dist-info.
+void collect(std::vector<Member> members, const CollectOptions &options, Pool &pool, Collected &out);
 
 } // namespace isa_audit

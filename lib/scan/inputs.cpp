@@ -66,8 +66,7 @@ private:
     uint32_t input = add_input(shown_name(path), folder ? "directory" : "file");
     size_t before = out_.members.size(), problems = out_.problems.size();
     walk(path, input, {options_.excludes, options_.follow_symlinks}, feed(!folder));
-    if (!folder) return;
-    if (out_.members.size() == before && out_.problems.size() == problems)
+    if (folder && out_.members.size() == before && out_.problems.size() == problems)
       out_.problems.push_back({Level::error, {input, "", "", 0}, "holds no files: nothing to audit"});
     add_surroundings(path, input);
   }
@@ -101,17 +100,36 @@ private:
       return;
     }
     for (const std::string &note : found->notes) out_.problems.push_back({Level::note, {input, "", "", 0}, note});
+    out_.named.push_back(found->distribution);
+    out_.named.back().input = input;
+    take_recorded(*found, input);
+    for (const std::string &root : found->roots) walk_under(root, input, shown_name(root));
+  }
+
+  // The files that RECORD lists. Byte code is written and removed after installation and nothing here reads it.
+  void take_recorded(const InstalledDistribution &found, uint32_t input) {
     Feed sink = feed(false);
-    for (const std::string &file : found->files) {
-      if (is_excluded(options_.excludes, file)) continue;
+    std::vector<std::string> missing;
+    for (const std::string &file : found.files) {
+      if (file.ends_with(".pyc") || is_excluded(options_.excludes, file)) continue;
       bool absolute = file.starts_with('/');
-      auto member = file_member(absolute ? file : found->folder + "/" + file, input, absolute ? last_two_parts(file) : file);
+      std::string path = absolute ? file : found.folder + "/" + file, shown = absolute ? last_two_parts(file) : file;
+      std::error_code error;
+      if (!fs::exists(path, error) && !error) {
+        missing.push_back(shown);
+        continue;
+      }
+      auto member = file_member(path, input, shown);
       if (member)
         sink.member(std::move(*member));
       else
-        sink.problem({Level::warning, {input, file, "", 0}, llvm::toString(member.takeError())});
+        sink.problem({Level::error, {input, shown, "", 0}, llvm::toString(member.takeError())});
     }
-    for (const std::string &root : found->roots) walk_under(root, input, shown_name(root));
+    if (missing.empty()) return;
+    std::string few = missing[0];
+    for (size_t i = 1; i < std::min<size_t>(missing.size(), 3); ++i) few += ", " + missing[i];
+    if (missing.size() > 3) few += llvm::formatv(" and {0} more", missing.size() - 3).str();
+    sink.problem({Level::warning, {input, "", "", 0}, "files that its RECORD lists are not there: " + few});
   }
 
   const ScanOptions &options_;

@@ -14,6 +14,7 @@ struct Intake {
   std::vector<Input> inputs;
   std::vector<Member> members;
   DistributionIndex distributions; // of the site-packages folders that inputs lie in
+  std::vector<Distribution> named; // of --dist
   Problems problems;
 };
 

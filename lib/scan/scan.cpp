@@ -77,11 +77,22 @@ AuditedBinary twin_of(const AuditedBinary &original, const Member &member) {
   return out;
 }
 
-void attribute(Inventory &inventory, const DistributionIndex &index) {
+// A distribution that was named owns what was found for it, also where it has no RECORD (an egg, an editable installation).
+void attribute(Inventory &inventory, const DistributionIndex &index, const std::vector<Distribution> &named) {
   inventory.distributions = index.distributions();
-  for (Binary &binary : inventory.binaries)
-    if (auto owner = index.owner(binary.origin.input, binary.origin.path))
-      binary.distribution = inventory.distributions[*owner].name;
+  for (const Distribution &one : named)
+    if (std::ranges::none_of(inventory.distributions, [&](const Distribution &d) { return d.input == one.input; }))
+      inventory.distributions.push_back(one);
+  std::ranges::stable_sort(inventory.distributions);
+  std::ranges::stable_sort(inventory.distributions, {}, &Distribution::input);
+  for (Binary &binary : inventory.binaries) {
+    if (auto owner = index.owner(binary.origin.input, binary.origin.path)) {
+      binary.distribution = index.distributions()[*owner].name;
+      continue;
+    }
+    auto name = std::ranges::find(named, binary.origin.input, &Distribution::input);
+    if (name != named.end()) binary.distribution = name->name;
+  }
 }
 
 // An input file is what was found in it.
@@ -123,7 +134,7 @@ Inventory scan(const ScanOptions &options) {
   collected.distributions = std::move(intake.distributions);
   std::vector<Member> named;
   std::ranges::copy_if(intake.members, std::back_inserter(named), &Member::is_input);
-  collect(std::move(intake.members), options.archive_depth, pool, collected);
+  collect(std::move(intake.members), {options.archive_depth, options.excludes}, pool, collected);
   inventory.problems.insert(inventory.problems.end(), collected.problems.begin(), collected.problems.end());
   inventory.files = collected.files;
   // Archives are open; what is left are binaries, recognised by content, and the dist-info of all inputs.
@@ -143,7 +154,7 @@ Inventory scan(const ScanOptions &options) {
   }
   // Every fact is in the inventory.
 
-  attribute(inventory, collected.distributions);
+  attribute(inventory, collected.distributions, intake.named);
   for (const Member &member : named) {
     name_input(inventory, member);
     if (options.hash) hash_input(inventory, member);
