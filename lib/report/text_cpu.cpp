@@ -1,4 +1,5 @@
-// x86-64 extensions beyond the baseline: in how many files, whether the CPU has them, and the first instruction of each.
+// x86-64 extensions beyond the baseline: in how many files, whether the CPU has them, how the first use that matters most is
+// reached, and where it is.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -30,7 +31,7 @@ std::vector<Use> collect(const TextContext &context, uint64_t &files, bool &guar
     for (Feature feature : binary.host->used.list()) ++uses[static_cast<size_t>(feature)].files;
     for (const Evidence &e : binary.host->evidence) {
       Use &use = uses[static_cast<size_t>(e.feature)];
-      if (!use.evidence) {
+      if (!use.evidence || e.strength < use.evidence->strength) {
         use.first = &binary;
         use.evidence = &e;
       }
@@ -50,6 +51,11 @@ std::vector<Feature> ordered(const IsaSet &set) {
   return out;
 }
 
+// Without an analysis of guards nothing is known of how code is reached.
+std::string reached_text(const HostCode &host, const Evidence &evidence) {
+  return host.guards_analysed || evidence.strength < Strength::unguarded ? strength_name(evidence.strength) : "?";
+}
+
 struct CpuRow {
   Feature feature;
   Use use;
@@ -60,10 +66,11 @@ std::string print(const TextContext &context, const std::vector<CpuRow> &rows, u
   using enum Column::Cut;
   std::vector<Column> columns{{"x86-64"}, {"LEVEL"}, {"FILES", Column::Align::right}};
   if (cpu) columns.push_back({escaped(cpu->name.empty() ? "CPU" : cpu->name)});
+  columns.push_back({"REACHED"});
   columns.push_back({"ADDRESS"});
-  columns.push_back({"FUNCTION", Column::Align::left, end, 8});
   columns.push_back({"INSTRUCTION", Column::Align::left, end, 12});
   if (paths) columns.push_back({"FIRST IN"});
+  columns.push_back({"FUNCTION", Column::Align::left, end, 8}); // may be longer than all the others
   Table table(std::move(columns));
   for (const CpuRow &row : rows) {
     int level = level_of(row.feature);
@@ -72,10 +79,11 @@ std::string print(const TextContext &context, const std::vector<CpuRow> &rows, u
                                    fmt::format("{}/{}", row.use.files, files)};
     if (cpu) cells.emplace_back(lacking ? "NO" : "yes");
     const Evidence *e = row.use.evidence;
+    cells.push_back(e ? reached_text(*row.use.first->host, *e) : "");
     cells.push_back(e ? fmt::format("{:#x}", e->address) : "");
-    cells.push_back(e ? escaped(e->symbol) : "");
     cells.push_back(e ? escaped(e->instruction) : "");
     if (paths) cells.push_back(e ? context.path(row.use.first->origin) : "");
+    cells.push_back(e ? escaped(e->symbol) : "");
     table.add(std::move(cells), lacking ? Colour::yellow : Colour::none);
   }
   if (paths && !table.fits(context.width())) return print(context, rows, files, cpu, false);

@@ -195,7 +195,11 @@ void cpu_clauses(const Group &group, int index, const std::string &cpu, Clauses 
     out.push_back(fmt::format("{} {} {}, which {} lacks{}", files(warnings.files.size()),
                               warnings.files.size() == 1 ? "uses" : "use", name_features(warnings.features), cpu,
                               group.guards_known ? "" : ", guarded or not"));
-  if (errors.files.empty() && warnings.files.empty())
+  CpuCount different = count_features(group, index, "cpu-silently-different", Level::warning);
+  if (!different.files.empty())
+    out.push_back(fmt::format("{} may give other results on {} for want of {}", files(different.files.size()), cpu,
+                              name_features(different.features)));
+  if (errors.files.empty() && warnings.files.empty() && different.files.empty())
     out.push_back(fmt::format("no {}use found of anything that {} lacks", group.guards_known ? "unguarded " : "", cpu));
 }
 
@@ -252,7 +256,7 @@ std::string group_text(const TextContext &context, const Group &group) {
     const Machine &machine = context.report.machines[i];
     size_t first = clauses.size();
     gpu_clauses(group, static_cast<int>(i), machine, clauses);
-    if (machine.cpu) cpu_clauses(group, static_cast<int>(i), machine.cpu->name, clauses);
+    if (machine.cpu) cpu_clauses(group, static_cast<int>(i), escaped(machine.cpu->name), clauses);
     name_subject(first, context.report.machines.size() > 1 ? fmt::format("machine {}", i) : "machine");
   }
   size_t first = clauses.size();

@@ -4,6 +4,7 @@
 
 #include "advice.h"
 #include "court.h"
+#include "kernel_name.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace isa_audit {
@@ -30,7 +31,8 @@ std::string where(const IsaSet &features, const Evidence *evidence) {
   for (size_t i = 0; i < names.size() && i < 4; ++i) out += (i ? " " : "") + names[i];
   if (names.size() > 4) out += " +" + std::to_string(names.size() - 4);
   if (!evidence) return out;
-  return out + (evidence->symbol.empty() ? " at 0x" + llvm::utohexstr(evidence->address, true) : " in " + evidence->symbol);
+  if (evidence->symbol.empty()) return out + " at 0x" + llvm::utohexstr(evidence->address, true);
+  return out + " in " + kernel_name(evidence->symbol); // C++ names can be longer than any line
 }
 
 const char *when(Strength strength) {

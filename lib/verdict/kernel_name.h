@@ -1,4 +1,4 @@
-// Kernel names for people.
+// Names of kernels and functions for people.
 #pragma once
 
 #include <cstdint>
