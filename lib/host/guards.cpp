@@ -55,7 +55,7 @@ bool is_no_return(std::string_view name) {
 
 } // namespace
 
-Guards::Guards(Graph &graph) : graph_(graph), globals_(graph.file_count()) {
+Guards::Guards(Graph &graph) : graph_(graph), followed_(graph.size()), globals_(graph.file_count()) {
   // Who calls whom, backwards.
   std::vector<uint32_t> count(graph.size() + 1);
   const auto each = [&](auto visit) {
@@ -178,15 +178,22 @@ void Guards::seed() {
 void Guards::run() {
   seed();
   drain();
-  for (auto &[node, info] : info_)
-    if (info.visited) mark(node);
+}
+
+bool Guards::is_explored(Node node) const {
+  const auto it = info_.find(node);
+  return it != info_.end() && it->second.visited;
+}
+
+bool Guards::calls_arguments(Node node) const {
+  const auto it = info_.find(node);
+  return it != info_.end() && !it->second.summary.calls.empty();
 }
 
 void Guards::explore(const std::vector<Node> &nodes) {
   for (const Node n : nodes)
     if (!info_[n].visited) enqueue(n);
   drain();
-  for (const Node n : nodes) mark(n);
 }
 
 void Guards::drain() {
@@ -217,10 +224,11 @@ void Guards::process(Node node) {
   after.guarded = std::move(outcome.guarded);
   after.branches = std::move(outcome.branches);
   after.tainted_addresses = std::move(outcome.tainted_addresses);
+  mark(node);
   if (!changed) return;
   for (const Node caller : callers(node)) {
-    // What a function calls through its arguments matters to explored callers only.
-    if (only_calls && !info_.contains(caller)) continue;
+    // What a function calls through its arguments matters to followed callers only.
+    if (only_calls && !followed_[caller]) continue;
     enqueue(caller);
   }
 }

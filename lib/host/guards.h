@@ -21,8 +21,14 @@ public:
 
   // Finds all guards.
   void run();
-  // Interprets more functions (those of an import path), to learn what their calls through registers reach.
+  // Interprets more functions (those of an import path), to learn what their calls through registers reach. Only the callers
+  // among functions that were announced by `follow` are looked at again when a callee turns out to call what it is given.
+  void follow(Node node) { followed_[node] = true; }
   void explore(const std::vector<Node> &nodes);
+  // True if the function was looked at, or has nothing that could be learnt from it.
+  bool is_explored(Node node) const;
+  // True if the function calls pointers that it is given.
+  bool calls_arguments(Node node) const;
 
   // Calls through registers with known targets, as explored.
   struct Indirect {
@@ -69,6 +75,7 @@ private:
   Graph &graph_;
   std::unordered_map<Node, Info> info_;
   std::deque<Node> todo_;
+  std::vector<bool> followed_;
   std::vector<std::map<uint64_t, Value>> globals_; // of each file
   std::vector<uint32_t> caller_start_;
   std::vector<Node> callers_;

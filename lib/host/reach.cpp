@@ -99,20 +99,28 @@ void Reach::enter() {
     for (const Root &root : r.import) add(root.node);
   }
   std::vector<Node> all;
-  while (!todo.empty()) {
-    std::vector<Node> fresh;
+  for (bool more = true; more;) {
     while (!todo.empty()) {
       const Node n = todo.back();
       todo.pop_back();
       all.push_back(n);
-      if (graph_.function(n).indirect) fresh.push_back(n);
+      guards_.follow(n);
       for_each_callee(n, [&](Node to, uint32_t) { add(to); });
     }
+    // Functions with calls through registers, and those that hand pointers to callees that call them.
+    std::vector<Node> fresh;
+    for (const Node n : all) {
+      if (guards_.is_explored(n)) continue;
+      bool worth = graph_.function(n).indirect;
+      if (!worth) for_each_callee(n, [&](Node to, uint32_t) { worth |= guards_.calls_arguments(to); });
+      if (worth) fresh.push_back(n);
+    }
     guards_.explore(fresh);
-    // An explored callee may have told its callers what they call.
     for (const Node n : all)
       for (const Guards::Indirect &i : guards_.indirect(n))
         if (!guards_.is_guarded(n, i.site)) add(i.target);
+    // What was learnt of one function may make its callers worth a look.
+    more = !todo.empty() || !fresh.empty();
   }
 }
 
