@@ -155,6 +155,14 @@ Json device_json(const DeviceCode &device) {
     ++sets[{targets.begin(), targets.end()}];
   }
   for (const CodeObject &object : device.loose) sums[object.target.text()].add(object, object.carrier);
+  // Listed beside AMD's targets, but no image set is made of them: nothing here is judged by NVIDIA's containers.
+  for (const DeviceImage &image : device.nvidia)
+    for (const CodeObject &object : image.code_objects) {
+      TargetSum &sum = sums[object.target.text()];
+      sum.add(object, image.carrier);
+      sum.images += sum.last != &image;
+      sum.last = &image;
+    }
   Json image_sets = Json::array();
   for (const auto &[targets, images] : sets) image_sets.push_back({{"targets", strings(targets)}, {"images", images}});
   return {

@@ -127,6 +127,11 @@ std::string others_text(const TextContext &context) {
       any_amd |= o.target.vendor == Vendor::amd;
       any_loadable |= is_loadable(o);
     });
+    for (const DeviceImage &image : binary.device->nvidia)
+      for (const CodeObject &o : image.code_objects) {
+        foreign.insert(o.target.text());
+        any_foreign = true;
+      }
     foreign_files += any_foreign;
     relocatable += any_amd && !any_loadable;
   }
