@@ -262,8 +262,11 @@ void filter(std::vector<Candidate> &candidates, const std::string &variable, std
 }
 
 void apply_filters(const Environment &environment, std::vector<Candidate> &candidates, Machine &machine) {
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate &a, const Candidate &b) { return a.gpu.visible > b.gpu.visible; });
+  std::vector<Candidate> ordered; // the visible ones first
+  for (bool visible : {true, false})
+    for (Candidate &candidate : candidates)
+      if (candidate.gpu.visible == visible) ordered.push_back(candidate);
+  candidates = std::move(ordered);
   if (const std::string *value = find_value(environment, "ROCR_VISIBLE_DEVICES"))
     filter(candidates, "ROCR_VISIBLE_DEVICES", *value, select_rocr, machine);
   // For HIP empty means unset, and the first of the two that is not empty counts alone.

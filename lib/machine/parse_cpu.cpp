@@ -58,7 +58,7 @@ std::string did_you_mean(StringRef text, const std::vector<std::string> &names) 
     bool extends = lower.size() >= 3 && StringRef(name).starts_with_insensitive(lower);
     if (distance <= most || extends) near.emplace_back(extends ? std::min(distance, 1u) : distance, name);
   }
-  std::stable_sort(near.begin(), near.end());
+  std::sort(near.begin(), near.end());
   if (near.empty()) return {};
   std::string out;
   for (size_t i = 0; i < std::min<size_t>(near.size(), 4); ++i) out.append(i ? ", " : "").append(near[i].second);
