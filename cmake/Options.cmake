@@ -1,6 +1,8 @@
 # What every target of the project is compiled and linked with.
 add_library(isa_audit_options INTERFACE)
 target_compile_options(isa_audit_options INTERFACE -Wall -Wextra -Werror -ffunction-sections -fdata-sections)
+# libstdc++ 12 implements std::stable_sort by a function it marks as deprecated, which clang tells at every use.
+target_compile_options(isa_audit_options INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 target_include_directories(isa_audit_options INTERFACE "${PROJECT_SOURCE_DIR}/include")
 target_compile_definitions(isa_audit_options INTERFACE ISA_AUDIT_VERSION="${PROJECT_VERSION}")
 
