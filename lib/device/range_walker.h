@@ -9,6 +9,7 @@
 #include "isa-audit/base/origin.h"
 #include "isa-audit/base/parallel.h"
 #include "isa-audit/base/problem.h"
+#include "isa-audit/device/code_object.h"
 #include "magic_scan.h"
 
 namespace isa_audit {
@@ -16,11 +17,12 @@ namespace isa_audit {
 // A piece of a range to be decoded: a bundle, a compressed bundle or a naked ELF image.
 struct DevicePiece {
   Magic magic = Magic::bundle;
-  std::string place;    // ".hip_fatbin+0x1000"
-  uint64_t pos = 0;     // offset in the file
-  uint64_t address = 0; // virtual address, 0 where the range has none
-  Bytes bytes;          // from its first byte to its last
-  BundleHeader header;  // of a plain bundle
+  std::string place;              // ".hip_fatbin+0x1000"
+  uint64_t pos = 0;               // offset in the file
+  uint64_t address = 0;           // virtual address, 0 where the range has none
+  Bytes bytes;                    // from its first byte to its last
+  BundleHeader header;            // of a plain bundle
+  Carrier carrier = Carrier::elf; // of a naked ELF image: where it was found
 };
 
 struct DeviceRange {

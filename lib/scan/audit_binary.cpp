@@ -44,7 +44,8 @@ AuditedBinary audit_binary(const Member &member, MemberKind kind, const DeviceLi
     return out;
   }
   out.audited = true;
-  out.binary.format = bytes->text().starts_with("\x7f") ? "elf-amdgpu" : "offload-bundle";
+  const char *format = device_file_format(*bytes);
+  out.binary.format = format ? format : "offload-bundle";
   out.binary.device = read_device_file(*bytes, member.origin, limits, parallel, out.problems);
   return out;
 }

@@ -1,5 +1,6 @@
 #include "support/device_builder.h"
 
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -197,6 +198,26 @@ std::string build_ccob(const std::string &bundle, uint16_t version, uint16_t met
   if (version == 2) out.le(uint32_t(24 + payload.size())).le(uint32_t(bundle.size()));
   if (version >= 3) out.le(uint64_t(32 + payload.size())).le(uint64_t(bundle.size()));
   return out.le(uint64_t(digest.low())).raw(payload).bytes();
+}
+
+std::string build_aks2(const std::vector<Aks2Kernel> &kernels) {
+  ByteWriter directory, blobs;
+  for (const Aks2Kernel &kernel : kernels) {
+    directory.le(uint32_t(1024)).le(uint32_t(256)).le(uint32_t(blobs.size())).le(uint32_t(kernel.image.size()));
+    directory.le(uint32_t(kernel.name.size() + 1)).raw(kernel.name).le(uint8_t(0));
+    blobs.raw(kernel.image);
+  }
+  std::string content = directory.bytes() + blobs.bytes();
+  std::string payload(lzma_stream_buffer_bound(content.size()), '\0');
+  size_t size = 0;
+  auto *in = reinterpret_cast<const uint8_t *>(content.data());
+  auto *out = reinterpret_cast<uint8_t *>(payload.data());
+  if (lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, nullptr, in, content.size(), out, &size, payload.size()) != LZMA_OK)
+    return "";
+  payload.resize(size);
+  ByteWriter file;
+  file.raw("AKS2").le(uint32_t(content.size())).le(uint32_t(kernels.size())).le(uint32_t(directory.size())).raw(payload);
+  return file.bytes();
 }
 
 std::string build_host(const std::string &fatbin, const std::string &rodata) {

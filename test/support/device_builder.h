@@ -66,6 +66,13 @@ std::string build_bundle(const std::vector<std::pair<std::string, std::string>> 
 // version 1 … 3, method 0 zlib, 1 zstd.
 std::string build_ccob(const std::string &bundle, uint16_t version, uint16_t method);
 
+struct Aks2Kernel {
+  std::string name;
+  std::string image; // empty for a kernel that could not be compiled
+};
+// AOTriton's kernel storage.
+std::string build_aks2(const std::vector<Aks2Kernel> &kernels);
+
 // A host library with these bytes in .hip_fatbin and in .rodata.
 std::string build_host(const std::string &fatbin, const std::string &rodata = "");
 

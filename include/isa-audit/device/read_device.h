@@ -18,10 +18,12 @@ struct DeviceLimits {
 DeviceCode read_elf_device(const Elf &elf, const Origin &origin, const DeviceLimits &limits, const ParallelFor &parallel,
                            Problems &problems);
 
-// True if `head` (at least 64 bytes, or the whole file) is the start of a bundle, a compressed bundle, or an AMDGPU ELF.
-bool is_device_file(const Bytes &head);
+// What `head` (at least 64 bytes, or the whole file) is the start of, if it is device code by itself: "elf-amdgpu",
+// "offload-bundle" (plain, compressed, offload binary), "aks2". nullptr for anything else.
+const char *device_file_format(const Bytes &head);
+inline bool is_device_file(const Bytes &head) { return device_file_format(head) != nullptr; }
 
-// The device code of a file that is a code object, a bundle or several bundles one after the other.
+// The device code of such a file: a code object, a bundle or several bundles one after the other, a kernel archive.
 DeviceCode read_device_file(const Bytes &file, const Origin &origin, const DeviceLimits &limits, const ParallelFor &parallel,
                             Problems &problems);
 

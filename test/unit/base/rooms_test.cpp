@@ -17,7 +17,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"source", {"base", "llvm", "nlohmann"}},
     {"container", {"base", "llvm", "minizip", "libdeflate.h", "zlib.h"}},
     {"elf", {"base", "llvm"}},
-    {"device", {"base", "elf", "llvm", "zstd.h", "zlib.h"}},
+    {"device", {"base", "elf", "llvm", "zstd.h", "zlib.h", "lzma.h"}},
     {"host", {"base", "elf", "llvm"}},
     {"machine", {"base", "device", "host", "llvm"}},
     {"verdict", {"base", "source", "device", "host", "machine", "llvm"}},
@@ -27,8 +27,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
 
 // Of third-party headers, the ones the table speaks of; others are the C++ and C libraries.
 bool third_party(const std::string &name) {
-  static const std::set<std::string> all = {"llvm", "nlohmann", "minizip", "libdeflate.h", "zlib.h",   "zstd.h",
-                                            "fmt",  "CLI",      "Zydis",   "sqlite3.h",    "archive.h"};
+  static const std::set<std::string> all = {"llvm",   "nlohmann", "minizip", "libdeflate.h", "zlib.h",    "zstd.h",
+                                            "lzma.h", "fmt",      "CLI",     "Zydis",        "sqlite3.h", "archive.h"};
   return all.contains(name);
 }
 
