@@ -47,7 +47,7 @@ const Cpu *only_cpu(const TextContext &context) {
 
 std::vector<Feature> ordered(const IsaSet &set) {
   std::vector<Feature> out = set.list();
-  std::ranges::stable_sort(out, {}, level_of);
+  std::ranges::sort(out, {}, [](Feature f) { return std::pair(level_of(f), feature_name(f)); });
   return out;
 }
 

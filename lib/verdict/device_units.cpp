@@ -105,7 +105,8 @@ std::vector<DeviceUnit> device_units(const Inventory &inventory) {
     if (is_new) out.push_back({{binary.origin.input, path, "", 0}, binary.distribution, true, {}});
     out[at->second].files.push_back(&binary);
   }
-  std::ranges::stable_sort(out, {}, &DeviceUnit::origin);
+  std::ranges::sort(
+      out, [](const DeviceUnit &a, const DeviceUnit &b) { return a.origin != b.origin ? a.origin < b.origin : a.set < b.set; });
   return out;
 }
 
