@@ -1,6 +1,5 @@
 #include "audit_binary.h"
 
-#include "isa-audit/elf/elf.h"
 #include "isa-audit/host/analyse.h"
 #include "llvm/BinaryFormat/ELF.h"
 
@@ -8,46 +7,62 @@ namespace isa_audit {
 
 namespace {
 
-void audit_elf(const Bytes &bytes, const DeviceLimits &limits, const ParallelFor &parallel, AuditedBinary &out) {
+// Everything but the host code; returns the ELF file if it has host code that can be analysed.
+std::optional<Elf> audit_elf(const Bytes &bytes, const DeviceLimits &limits, const ParallelFor &parallel, AuditedBinary &out) {
   Binary &binary = out.binary;
   auto elf = Elf::read(bytes);
   if (!elf) {
     out.problems.push_back({Level::error, binary.origin, llvm::toString(elf.takeError())});
-    return;
+    return std::nullopt;
   }
   out.audited = true;
   binary.format = elf->format();
   for (const std::string &problem : elf->problems()) out.problems.push_back({Level::error, binary.origin, problem});
   for (std::string_view name : elf->needed()) binary.needed.emplace_back(name);
-  if (!elf->is_64()) return;
+  if (!elf->is_64()) return std::nullopt;
   binary.device = read_elf_device(*elf, binary.origin, limits, parallel, out.problems);
   bool linked = elf->type() == llvm::ELF::ET_DYN || elf->type() == llvm::ELF::ET_EXEC;
-  if (elf->machine() != llvm::ELF::EM_X86_64 || !linked) return;
-  std::vector<std::string> problems;
-  binary.host = analyse_host(*elf, parallel, problems);
-  for (const std::string &problem : problems) out.problems.push_back({Level::warning, binary.origin, problem});
+  if (elf->machine() != llvm::ELF::EM_X86_64 || !linked) return std::nullopt;
+  return std::move(*elf);
+}
+
+std::optional<Elf> audit_one(const BinaryToAudit &one, const DeviceLimits &limits, const ParallelFor &parallel) {
+  AuditedBinary &out = *one.result;
+  out.binary.origin = one.member->origin;
+  out.binary.size = one.member->size;
+  auto bytes = one.member->open();
+  if (!bytes) {
+    out.problems.push_back({Level::error, one.member->origin, llvm::toString(bytes.takeError())});
+    return std::nullopt;
+  }
+  if (one.kind == MemberKind::elf) return audit_elf(*bytes, limits, parallel, out);
+  out.audited = true;
+  const char *format = device_file_format(*bytes);
+  out.binary.format = format ? format : "offload-bundle";
+  out.binary.device = read_device_file(*bytes, one.member->origin, limits, parallel, out.problems);
+  return std::nullopt;
 }
 
 } // namespace
 
-AuditedBinary audit_binary(const Member &member, MemberKind kind, const DeviceLimits &limits, const ParallelFor &parallel) {
-  AuditedBinary out;
-  out.binary.origin = member.origin;
-  out.binary.size = member.size;
-  auto bytes = member.open();
-  if (!bytes) {
-    out.problems.push_back({Level::error, member.origin, llvm::toString(bytes.takeError())});
-    return out;
+void audit_set(std::span<const BinaryToAudit> set, const DeviceLimits &limits, const ParallelFor &parallel) {
+  std::vector<std::optional<Elf>> elfs(set.size());
+  parallel(set.size(), [&](size_t i) { elfs[i] = audit_one(set[i], limits, parallel); });
+  std::vector<HostInput> inputs;
+  std::vector<AuditedBinary *> results;
+  for (size_t i = 0; i < set.size(); ++i) {
+    if (!elfs[i]) continue;
+    inputs.push_back({&*elfs[i], set[i].member->origin.path});
+    results.push_back(set[i].result);
   }
-  if (kind == MemberKind::elf) {
-    audit_elf(*bytes, limits, parallel, out);
-    return out;
+  if (inputs.empty()) return;
+  std::vector<std::vector<std::string>> problems;
+  std::vector<HostCode> hosts = analyse_host_set(inputs, parallel, &problems);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    results[i]->binary.host = std::move(hosts[i]);
+    for (const std::string &problem : problems[i])
+      results[i]->problems.push_back({Level::warning, results[i]->binary.origin, problem});
   }
-  out.audited = true;
-  const char *format = device_file_format(*bytes);
-  out.binary.format = format ? format : "offload-bundle";
-  out.binary.device = read_device_file(*bytes, member.origin, limits, parallel, out.problems);
-  return out;
 }
 
 } // namespace isa_audit

@@ -1,9 +1,12 @@
-// One binary, from bytes to facts.
+// Binaries, from bytes to facts.
 #pragma once
+
+#include <span>
 
 #include "classify.h"
 #include "isa-audit/base/parallel.h"
 #include "isa-audit/device/read_device.h"
+#include "isa-audit/elf/elf.h"
 #include "isa-audit/verdict/inventory.h"
 
 namespace isa_audit {
@@ -14,6 +17,14 @@ struct AuditedBinary {
   Problems problems;
 };
 
-AuditedBinary audit_binary(const Member &member, MemberKind kind, const DeviceLimits &limits, const ParallelFor &parallel);
+struct BinaryToAudit {
+  const Member *member = nullptr;
+  MemberKind kind = MemberKind::elf;
+  AuditedBinary *result = nullptr;
+};
+
+// Audits binaries that are loaded together, each into its result: the calls of host code are followed from file to file. All
+// of them are open at the same time.
+void audit_set(std::span<const BinaryToAudit> set, const DeviceLimits &limits, const ParallelFor &parallel);
 
 } // namespace isa_audit

@@ -8,6 +8,7 @@
 #include "classify.h"
 #include "inputs.h"
 #include "isa-audit/source/walk.h"
+#include "load_sets.h"
 #include "pool.h"
 #include "twins.h"
 #include "llvm/ADT/StringExtras.h"
@@ -39,29 +40,27 @@ void sort_members(Collected &collected) {
   collected.kinds = std::move(sorted.kinds);
 }
 
-// Audits each content once, the largest first.
+// Audits each content once, the largest sets first.
 std::vector<AuditedBinary> audit_all(const Collected &collected, const std::vector<size_t> &first, const ScanOptions &options,
                                      Pool &pool) {
   const std::vector<Member> &members = collected.binaries;
   std::vector<AuditedBinary> audited(members.size());
-  std::vector<size_t> order;
-  for (size_t i = 0; i < members.size(); ++i)
-    if (first[i] == i) order.push_back(i);
-  std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return members[i].size; });
   DeviceLimits limits;
   limits.verify_all = options.deep;
+  uint64_t memory = memory_budget(options, members);
   std::vector<Job> jobs;
-  for (size_t i : order) {
-    if (options.progress) options.progress->total_bytes += members[i].size;
-    jobs.push_back({members[i].anonymous, [&, i] {
-                      audited[i] = audit_binary(members[i], collected.kinds[i], limits, pool.parallel_for());
-                      if (options.progress) {
-                        options.progress->bytes += members[i].size;
-                        ++options.progress->binaries;
-                      }
+  for (LoadSet &set : load_sets(collected, first, memory)) {
+    if (options.progress) options.progress->total_bytes += set.size;
+    jobs.push_back({set.anonymous, [&, set = std::move(set)] {
+                      std::vector<BinaryToAudit> binaries;
+                      for (size_t i : set.members) binaries.push_back({&members[i], collected.kinds[i], &audited[i]});
+                      audit_set(binaries, limits, pool.parallel_for());
+                      if (!options.progress) return;
+                      options.progress->bytes += set.size;
+                      options.progress->binaries += set.members.size();
                     }});
   }
-  pool.run(std::move(jobs), memory_budget(options, members));
+  pool.run(std::move(jobs), memory);
   return audited;
 }
 
