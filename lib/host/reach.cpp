@@ -9,6 +9,9 @@ namespace isa_audit::host {
 namespace {
 
 constexpr uint64_t kObjectReach = 4096; // bytes of a data object of unknown size
+constexpr uint32_t kMaxDoubt = 30;    // steps that are counted apart
+// With more avoidable steps than this a path is no likely one. Of the imports that crash under qemu-user the longest has 5.
+constexpr uint32_t kMaxAvoidable = 5;
 constexpr int kErrorDepth = 4;          // of calls looked into for error functions
 
 // Calls that set a Python exception: what leads to them is no path of an import that works.
@@ -253,31 +256,38 @@ Grade Reach::grade_at(Node node, uint32_t offset, bool use) {
   return p.likely[block] && (!use || p.few[block]) ? Grade::likely : Grade::possible;
 }
 
-// Breadth first, best grade first: certain paths, then likely, then possible ones.
+Grade Reach::grade_of_use(Node node, uint32_t offset) {
+  const Visit &v = visits_[node];
+  const Grade here = grade_at(node, offset, true);
+  const Grade grade = std::max(v.grade, here);
+  return v.doubt + (here == Grade::certain ? 0 : 1) > kMaxAvoidable ? Grade::possible : grade;
+}
+
+// Shortest paths by the number of steps that can be avoided; possible ones after all others.
 void Reach::grade(Strength strength) {
-  std::vector<std::pair<Node, uint32_t>> starts;
+  std::vector<std::vector<Node>> buckets(2 * kMaxDoubt + 2);
+  const auto reach = [&](Node node, Grade grade, Node parent, uint32_t root, uint32_t doubt) {
+    Visit &v = visits_[node];
+    doubt = std::min(doubt, kMaxDoubt);
+    if (v.strength < strength) return;
+    if (v.strength == strength && std::pair(v.grade == Grade::possible, v.doubt) <= std::pair(grade == Grade::possible, doubt)) return;
+    if (v.strength == Strength::unreached) entered_.push_back(node);
+    v = {strength, grade, parent, root, doubt};
+    buckets[doubt + (grade == Grade::possible ? kMaxDoubt + 1 : 0)].push_back(node);
+  };
   for (const Roots &r : roots_)
     for (const Root &root : strength == Strength::load ? r.load : r.import) {
-      starts.emplace_back(root.node, static_cast<uint32_t>(root_names_.size()));
+      reach(root.node, Grade::certain, kNoNode, static_cast<uint32_t>(root_names_.size()), 0);
       root_names_.push_back(root.name);
     }
-  std::vector<Node> levels[3];
-  const auto reach = [&](Node node, Grade grade, Node parent, uint32_t root, uint32_t depth) {
-    Visit &v = visits_[node];
-    if (v.strength < strength || (v.strength == strength && v.grade <= grade)) return;
-    if (v.strength == Strength::unreached) entered_.push_back(node);
-    v = {strength, grade, parent, root, depth};
-    levels[static_cast<int>(grade)].push_back(node);
-  };
-  for (const auto &[node, root] : starts) reach(node, Grade::certain, kNoNode, root, 0);
-  for (int level = 0; level < 3; ++level) {
-    for (size_t at = 0; at < levels[level].size(); ++at) {
-      const Node node = levels[level][at];
+  for (size_t key = 0; key < buckets.size(); ++key) {
+    for (size_t at = 0; at < buckets[key].size(); ++at) {
+      const Node node = buckets[key][at];
       const Visit v = visits_[node];
-      if (v.strength != strength || static_cast<int>(v.grade) != level) continue;
+      if (v.strength != strength || v.doubt + (v.grade == Grade::possible ? kMaxDoubt + 1 : 0) != key) continue;
       for_each_callee(node, [&](Node to, uint32_t site) {
-        const Grade grade = std::max(v.grade, grade_at(node, site));
-        reach(to, grade, node, v.root, v.depth + 1);
+        const Grade step = grade_at(node, site);
+        reach(to, std::max(v.grade, step), node, v.root, v.doubt + (step == Grade::certain ? 0 : 1));
       });
     }
   }

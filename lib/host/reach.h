@@ -25,7 +25,7 @@ public:
     Grade grade = Grade::possible;
     Node parent = kNoNode; // kNoNode: `root` says where the path starts
     uint32_t root = 0;     // index of root_name()
-    uint32_t depth = 0;
+    uint32_t doubt = 0; // steps of the path that can be avoided
   };
   const Visit &visit(Node node) const { return visits_[node]; }
   const std::string &root_name(uint32_t root) const { return root_names_[root]; }
@@ -38,6 +38,9 @@ public:
   // The grade within its function of what happens at `offset`. `use`: an instruction rather than a call; code that only runs
   // for many elements at a time is possible at most.
   Grade grade_at(Node node, uint32_t offset, bool use = false);
+  // The grade of an instruction of a function reached at load or import: of the path to it and of its place there. A path on
+  // which many steps can be avoided is possible at most.
+  Grade grade_of_use(Node node, uint32_t offset);
   // True if unguarded edges of any kind lead from an entry, an exported function or a Python function to `node`.
   bool is_open(Node node) const { return open_[node]; }
   // True if the node is not open, but a guarded edge leads to it, or to one that leads to it.

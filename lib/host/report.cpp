@@ -12,6 +12,9 @@ namespace isa_audit::host {
 
 namespace {
 
+// Uses of a feature that are told of what runs at load or import: which of them a run meets first depends on the machine.
+constexpr size_t kFirstUses = 6;
+
 // Calls visit(offset, class) for each instruction of `f` that is more than x86-64-v1.
 template <typename F> void for_each_use(const Program &program, const Function &f, F visit) {
   const std::span<const uint8_t> code = program.bytes(f);
@@ -31,7 +34,7 @@ std::string hex(uint64_t n) { return "0x" + llvm::utohexstr(n, true); }
 } // namespace
 
 Reporter::Reporter(const Graph &graph, Guards &guards, Reach &reach) : graph_(graph), guards_(guards), reach_(reach) {
-  for (auto *uses : {&load_, &load_certain_, &import_, &import_certain_}) uses->resize(graph.file_count());
+  for (auto *uses : {&load_, &import_}) uses->resize(graph.file_count());
   run_in_order();
 }
 
@@ -79,7 +82,7 @@ void Reporter::run_in_order() {
   const auto note = [&](Node node, uint32_t offset) {
     const size_t file = graph_.file_of(node);
     const Reach::Visit &v = reach_.visit(node);
-    const Grade grade = std::max(v.grade, reach_.grade_at(node, offset, true));
+    const Grade grade = reach_.grade_of_use(node, offset);
     if (grade == Grade::possible) return;
     const std::span<const uint8_t> code = graph_.program(file).bytes(graph_.function(file, node));
     Insn insn;
@@ -87,8 +90,12 @@ void Reporter::run_in_order() {
     Use use{node, offset, v.strength, grade, {}, {}, {}};
     const bool load = v.strength == Strength::load;
     for (const Feature f : (insn_class(insn.klass).features - psabi_level(1)).list()) {
-      (load ? load_ : import_)[file].try_emplace(f, use);
-      if (grade == Grade::certain) (load ? load_certain_ : import_certain_)[file].try_emplace(f, use);
+      std::vector<Use> &list = (load ? load_ : import_)[file][f];
+      // One a function. The first certain use has a place of its own at the end.
+      const bool told = std::ranges::any_of(list, [&](const Use &u) { return u.node == node && u.grade <= grade; });
+      const bool first_certain =
+          grade == Grade::certain && std::ranges::none_of(list, [](const Use &u) { return u.grade == Grade::certain; });
+      if (!told && (list.size() < kFirstUses || first_certain)) list.push_back(use);
     }
   };
   const auto run = [&](Node root) {
@@ -156,21 +163,19 @@ void Reporter::report(size_t file, const std::string &variant_of, HostCode &host
   std::vector<std::pair<Feature, Use>> uses;
   host.guards_analysed = true;
 
-  const auto enter = [&](const Uses &first, const Uses &certain, IsaSet &set) {
-    for (const auto &[feature, use] : first) {
+  const auto enter = [&](const FirstUses &first, IsaSet &set) {
+    for (const auto &[feature, list] : first) {
       set.insert(feature);
-      const auto sure = certain.find(feature);
-      for (const Use *u : {&use, sure == certain.end() ? nullptr : &sure->second}) {
-        if (!u || (u != &use && u->node == use.node && u->offset == use.offset)) continue;
-        uses.emplace_back(feature, *u);
-        uses.back().second.path = path_to(u->node);
-        uses.back().second.root = reach_.root_name(reach_.visit(u->node).root);
+      for (const Use &u : list) {
+        uses.emplace_back(feature, u);
+        uses.back().second.path = path_to(u.node);
+        uses.back().second.root = reach_.root_name(reach_.visit(u.node).root);
       }
     }
   };
   IsaSet loaded, imported;
-  enter(load_[file], load_certain_[file], loaded);
-  enter(import_[file], import_certain_[file], imported);
+  enter(load_[file], loaded);
+  enter(import_[file], imported);
   if (!variant_of.empty()) {
     // Something outside of the code chose this file: its needs are no more than those of a branch that was taken.
     for (auto &[feature, use] : uses) {

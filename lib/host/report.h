@@ -25,7 +25,8 @@ private:
     std::vector<Node> path; // callers, root first; `root` names what calls the first
     std::string root, guard;
   };
-  using Uses = std::map<Feature, Use>; // the first of each
+  using Uses = std::map<Feature, Use>;                   // the first of each
+  using FirstUses = std::map<Feature, std::vector<Use>>; // the first few of each, in the order in which they run
 
   void run_in_order();
   std::vector<Node> path_to(Node node) const;
@@ -35,7 +36,7 @@ private:
   const Graph &graph_;
   Guards &guards_;
   Reach &reach_;
-  std::vector<Uses> load_, load_certain_, import_, import_certain_; // of each file
+  std::vector<FirstUses> load_, import_; // of each file
 };
 
 } // namespace isa_audit::host
