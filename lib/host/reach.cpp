@@ -1,6 +1,7 @@
 #include "reach.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "llvm/BinaryFormat/ELF.h"
 
@@ -9,10 +10,11 @@ namespace isa_audit::host {
 namespace {
 
 constexpr uint64_t kObjectReach = 4096; // bytes of a data object of unknown size
-constexpr uint32_t kMaxDoubt = 30;    // steps that are counted apart
+constexpr uint32_t kMaxDoubt = 30;      // steps that are counted apart
 // With more avoidable steps than this a path is no likely one. Of the imports that crash under qemu-user the longest has 5.
 constexpr uint32_t kMaxAvoidable = 5;
-constexpr int kErrorDepth = 4;          // of calls looked into for error functions
+constexpr size_t kSwitch = 4;  // cases of a jump table that make it a choice among many: worth as many two-way ones as its bits
+constexpr int kErrorDepth = 4; // of calls looked into for error functions
 
 // Calls that set a Python exception: what leads to them is no path of an import that works.
 constexpr std::string_view kErrorCalls[] = {
@@ -243,8 +245,16 @@ const Reach::Paths &Reach::paths(Node node) {
       if (const uint32_t b = cfg.block_of(e.site); b != kNoBlock && !p.certain[b]) cuts[b] |= Cfg::kBlock;
   for (uint32_t b = 0; b < cuts.size(); ++b) cuts[b] |= error_way(file, node, cfg, b);
   p.likely = cfg.normal(cuts);
-  for (uint32_t b = 0; b < cuts.size(); ++b) cuts[b] |= many_way(cfg, b);
+  Cfg::Cuts switches = cuts;
+  for (uint32_t b = 0; b < cuts.size(); ++b) {
+    cuts[b] |= many_way(cfg, b);
+    const auto cases = static_cast<uint32_t>(cfg.blocks()[b].table.size());
+    if (cases < kSwitch) continue;
+    switches[b] |= Cfg::kTaken;
+    p.switch_doubt = std::max(p.switch_doubt, static_cast<uint32_t>(std::bit_width(cases - 1)));
+  }
   p.few = cfg.normal(cuts);
+  p.plain = cfg.normal(switches);
   return paths_[node] = std::move(p);
 }
 
@@ -256,11 +266,17 @@ Grade Reach::grade_at(Node node, uint32_t offset, bool use) {
   return p.likely[block] && (!use || p.few[block]) ? Grade::likely : Grade::possible;
 }
 
+uint32_t Reach::doubt_at(Node node, uint32_t offset, bool use) {
+  if (grade_at(node, offset, use) == Grade::certain) return 0;
+  const uint32_t block = guards_.cfg(node).block_of(offset);
+  return block != kNoBlock && paths(node).likely[block] && !paths(node).plain[block] ? paths(node).switch_doubt : 1;
+}
+
 Grade Reach::grade_of_use(Node node, uint32_t offset) {
   const Visit &v = visits_[node];
   const Grade here = grade_at(node, offset, true);
   const Grade grade = std::max(v.grade, here);
-  return v.doubt + (here == Grade::certain ? 0 : 1) > kMaxAvoidable ? Grade::possible : grade;
+  return v.doubt + doubt_at(node, offset, true) > kMaxAvoidable ? Grade::possible : grade;
 }
 
 // Shortest paths by the number of steps that can be avoided; possible ones after all others.
@@ -270,7 +286,8 @@ void Reach::grade(Strength strength) {
     Visit &v = visits_[node];
     doubt = std::min(doubt, kMaxDoubt);
     if (v.strength < strength) return;
-    if (v.strength == strength && std::pair(v.grade == Grade::possible, v.doubt) <= std::pair(grade == Grade::possible, doubt)) return;
+    if (v.strength == strength && std::pair(v.grade == Grade::possible, v.doubt) <= std::pair(grade == Grade::possible, doubt))
+      return;
     if (v.strength == Strength::unreached) entered_.push_back(node);
     v = {strength, grade, parent, root, doubt};
     buckets[doubt + (grade == Grade::possible ? kMaxDoubt + 1 : 0)].push_back(node);
@@ -287,7 +304,7 @@ void Reach::grade(Strength strength) {
       if (v.strength != strength || v.doubt + (v.grade == Grade::possible ? kMaxDoubt + 1 : 0) != key) continue;
       for_each_callee(node, [&](Node to, uint32_t site) {
         const Grade step = grade_at(node, site);
-        reach(to, std::max(v.grade, step), node, v.root, v.doubt + (step == Grade::certain ? 0 : 1));
+        reach(to, std::max(v.grade, step), node, v.root, v.doubt + doubt_at(node, site));
       });
     }
   }

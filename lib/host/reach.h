@@ -25,7 +25,7 @@ public:
     Grade grade = Grade::possible;
     Node parent = kNoNode; // kNoNode: `root` says where the path starts
     uint32_t root = 0;     // index of root_name()
-    uint32_t doubt = 0; // steps of the path that can be avoided
+    uint32_t doubt = 0;    // steps of the path that can be avoided
   };
   const Visit &visit(Node node) const { return visits_[node]; }
   const std::string &root_name(uint32_t root) const { return root_names_[root]; }
@@ -58,6 +58,8 @@ public:
 private:
   struct Paths {                            // what is known of a function's blocks
     std::vector<bool> certain, likely, few; // few: also when all counts are small
+    std::vector<bool> plain;                // reached without a switch
+    uint32_t switch_doubt = 1;              // what its largest switch is worth
   };
 
   void enter();
@@ -65,6 +67,8 @@ private:
   void spread();
   void follow_data(size_t file, uint64_t address, std::vector<Node> &found);
   const Paths &paths(Node node);
+  // How avoidable the place is: 0 for certain, about the number of two-way decisions.
+  uint32_t doubt_at(Node node, uint32_t offset, bool use = false);
   uint8_t error_way(size_t file, Node node, const Cfg &cfg, uint32_t block);
   bool may_err(Node node, int depth);
   bool is_error_call(size_t file, const Edge &edge, int depth);
