@@ -57,7 +57,7 @@ std::vector<HostCode> analyse_host_set(std::span<const HostInput> inputs, const 
   }
   const std::vector<std::string> variants = find_variants(paths);
 
-  Graph graph(std::move(graph_files));
+  Graph graph(std::move(graph_files), parallel);
   Guards guards(graph);
   guards.run();
   Reach reach(graph, guards);

@@ -6,7 +6,11 @@
 
 namespace isa_audit::host {
 
-Graph::Graph(std::vector<GraphFile> files) : files_(std::move(files)) {
+namespace {
+constexpr size_t kJobEdges = 1 << 17; // resolved by one job
+} // namespace
+
+Graph::Graph(std::vector<GraphFile> files, const ParallelFor &parallel) : files_(std::move(files)), targets_(files_.size()) {
   first_.push_back(0);
   std::unordered_map<std::string_view, size_t> by_file_name;
   for (size_t i = 0; i < files_.size(); ++i) {
@@ -27,6 +31,25 @@ Graph::Graph(std::vector<GraphFile> files) : files_(std::move(files)) {
           scope.push_back(found->second);
       }
     }
+  }
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const std::span<const Edge> edges = files_[i].program->edges();
+    uint64_t last = 0;
+    for (const Edge &e : edges)
+      if (e.external) last = std::max(last, e.target + 1);
+    std::vector<Node> imports(last, kNoNode);
+    std::vector<bool> looked(last);
+    for (const Edge &e : edges) {
+      if (!e.external || looked[e.target]) continue;
+      looked[e.target] = true;
+      const std::optional<Place> place = bind(i, static_cast<uint32_t>(e.target));
+      if (place && !place->resolver) imports[e.target] = node_at(place->file, place->address);
+    }
+    targets_[i].resize(edges.size());
+    parallel((edges.size() + kJobEdges - 1) / kJobEdges, [&](size_t job) {
+      for (size_t e = job * kJobEdges; e < std::min(edges.size(), (job + 1) * kJobEdges); ++e)
+        targets_[i][e] = find_target(i, edges[e], imports);
+    });
   }
 }
 
@@ -54,10 +77,9 @@ std::optional<Graph::Place> Graph::find_export(size_t file, std::string_view nam
   return std::nullopt;
 }
 
-Node Graph::target(size_t file, const Edge &edge) const {
+Node Graph::find_target(size_t file, const Edge &edge, const std::vector<Node> &imports) const {
   if (!edge.external) return node_at(file, edge.target);
-  const std::optional<Place> place = bind(file, static_cast<uint32_t>(edge.target));
-  return place && !place->resolver ? node_at(place->file, place->address) : kNoNode;
+  return edge.target < imports.size() ? imports[edge.target] : kNoNode;
 }
 
 } // namespace isa_audit::host

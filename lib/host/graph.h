@@ -23,7 +23,7 @@ struct GraphFile {
 
 class Graph {
 public:
-  explicit Graph(std::vector<GraphFile> files);
+  Graph(std::vector<GraphFile> files, const ParallelFor &parallel);
 
   size_t file_count() const { return files_.size(); }
   const Program &program(size_t file) const { return *files_[file].program; }
@@ -48,10 +48,14 @@ public:
   // The files that the loader searches for symbols of `file`, itself first, then what it needs.
   const std::vector<size_t> &scope(size_t file) const { return names_[file].scope; }
 
-  // The function that an edge of `file` leads to; kNoNode when it leaves the set.
-  Node target(size_t file, const Edge &edge) const;
+  // The function that an edge of `file` leads to; kNoNode when it leaves the set. `edge` is one of the program's own.
+  Node target(size_t file, const Edge &edge) const {
+    return targets_[file][static_cast<size_t>(&edge - files_[file].program->edges().data())];
+  }
 
 private:
+  Node find_target(size_t file, const Edge &edge, const std::vector<Node> &imports) const;
+
   struct Names {
     std::unordered_map<std::string_view, const DynamicSymbol *> by_name;
     std::vector<size_t> scope; // files to search, this one first
@@ -60,6 +64,7 @@ private:
   std::vector<GraphFile> files_;
   std::vector<Node> first_;
   std::vector<Names> names_;
+  std::vector<std::vector<Node>> targets_; // of each file's edges
 };
 
 } // namespace isa_audit::host

@@ -55,7 +55,7 @@ bool is_no_return(std::string_view name) {
 
 } // namespace
 
-Guards::Guards(Graph &graph) : graph_(graph), followed_(graph.size()), globals_(graph.file_count()) {
+Guards::Guards(Graph &graph) : graph_(graph), followed_(graph.size()), guarding_(graph.size()), globals_(graph.file_count()) {
   // Who calls whom, backwards.
   std::vector<uint32_t> count(graph.size() + 1);
   const auto each = [&](auto visit) {
@@ -113,6 +113,7 @@ const ClassSet &Guards::unguarded_classes(Node node) const {
 }
 
 bool Guards::is_guarded(Node node, uint32_t site) const {
+  if (!guarding_[node]) return false;
   const auto it = info_.find(node);
   if (it == info_.end() || !it->second.has_guards) return false;
   const Info &info = it->second;
@@ -237,6 +238,7 @@ void Guards::mark(Node node) {
   Info &info = info_[node];
   info.has_guards =
       std::ranges::find(info.guarded, true) != info.guarded.end() || !info.branches.empty() || !info.tainted_addresses.empty();
+  guarding_[node] = info.has_guards;
   if (!info.has_guards) return;
   info.unguarded = {};
   for (uint32_t b = 0; b < info.cfg->blocks().size(); ++b) {

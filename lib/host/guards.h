@@ -41,6 +41,7 @@ public:
   const ClassSet &unguarded_classes(Node node) const;
   // True if the edge, or an instruction at this offset, lies behind a check.
   bool is_guarded(Node node, uint32_t site) const;
+  bool has_guards(Node node) const { return guarding_[node]; }
   // The branch that protects it, as an address in the function's file; 0 if none is known.
   uint64_t guard_of(Node node) const;
   const Cfg &cfg(Node node);
@@ -75,7 +76,7 @@ private:
   Graph &graph_;
   std::unordered_map<Node, Info> info_;
   std::deque<Node> todo_;
-  std::vector<bool> followed_;
+  std::vector<bool> followed_, guarding_;
   std::vector<std::map<uint64_t, Value>> globals_; // of each file
   std::vector<uint32_t> caller_start_;
   std::vector<Node> callers_;

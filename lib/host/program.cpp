@@ -18,11 +18,14 @@ constexpr int kRounds = 4;                 // of looking into gaps
 struct ClassTable {
   std::vector<IsaSet> faulting, silent;
   ClassSet bmi_only; // TZCNT
+  ClassSet any_faulting, any_silent;
   ClassTable() {
     for (uint16_t i = 0; i < insn_class_count(); ++i) {
       faulting.push_back(insn_class(i).features - psabi_level(1));
       silent.push_back(insn_class(i).silent);
       if (silent.back().contains(Feature::bmi)) bmi_only.insert(i);
+      if (!faulting.back().empty()) any_faulting.insert(i);
+      if (!silent.back().empty()) any_silent.insert(i);
     }
   }
 };
@@ -43,6 +46,7 @@ bool reads_carry_or_zero(const Insn &i) {
 
 IsaSet faulting(const ClassSet &classes) {
   IsaSet set;
+  if (!classes.intersects(class_table().any_faulting)) return set;
   for (uint16_t i = 0; i < insn_class_count(); ++i)
     if (classes.contains(i)) set |= class_table().faulting[i];
   return set;
@@ -50,6 +54,7 @@ IsaSet faulting(const ClassSet &classes) {
 
 IsaSet silent(const ClassSet &classes) {
   IsaSet set;
+  if (!classes.intersects(class_table().any_silent)) return set;
   for (uint16_t i = 0; i < insn_class_count(); ++i)
     if (classes.contains(i)) set |= class_table().silent[i];
   return set;

@@ -82,6 +82,7 @@ public:
 
   const Image &image() const { return *image_; }
   const std::vector<Function> &functions() const { return functions_; } // sorted by start
+  std::span<const Edge> edges() const { return edges_; }
   std::span<const Edge> edges(const Function &f) const { return {edges_.data() + f.first_edge, f.edge_count}; }
   std::span<Edge> edges(const Function &f) { return {edges_.data() + f.first_edge, f.edge_count}; }
   // The function that holds `address`.

@@ -199,7 +199,9 @@ void Reporter::report(size_t file, const std::string &variant_of, HostCode &host
     if (faults.empty() && differs.empty()) continue;
     const bool is_open = reach_.is_open(n), behind = reach_.is_behind_guard(n);
     Uses &list = is_open ? open : behind ? guarded : unreached;
-    const bool news = std::ranges::any_of(faults.list(), [&](Feature x) { return !list.contains(x) || !guarded.contains(x); });
+    const bool checks = is_open && guards_.has_guards(n);
+    const bool news =
+        std::ranges::any_of(faults.list(), [&](Feature x) { return !list.contains(x) || (checks && !guarded.contains(x)); });
     if (!news && (differs - silent_open).empty()) continue;
     for_each_use(program, f, [&](uint32_t at, const InsnClass &klass) {
       const IsaSet needs = klass.features - psabi_level(1);
