@@ -42,7 +42,10 @@ std::vector<HostCode> analyse_host_set(std::span<const HostInput> inputs, const 
   // By path, so that the result does not depend on the order of the inputs.
   std::vector<size_t> order(inputs.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, [&](size_t i) -> const std::string & { return inputs[i].path; });
+  std::ranges::sort(order, [&](size_t a, size_t b) {
+    const int by_path = inputs[a].path.compare(inputs[b].path);
+    return by_path != 0 ? by_path < 0 : a < b;
+  });
 
   std::vector<File> files;
   std::vector<GraphFile> graph_files;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "decode.h"
 #include "llvm/BinaryFormat/ELF.h"
@@ -227,7 +228,9 @@ void Image::read_dynamic() {
   read_relocations(rela.address, rela.size);
   read_relocations(plt_rela.address, plt_rela.size);
   read_relr(relr.address, relr.size);
-  std::ranges::stable_sort(relocations_, {}, &Relocation::where);
+  std::ranges::sort(relocations_, [](const Relocation &a, const Relocation &b) {
+    return std::tie(a.where, a.symbol, a.value) < std::tie(b.where, b.symbol, b.value);
+  });
   // Two tables may share entries (DT_RELA that covers DT_JMPREL).
   const auto same = [](const Relocation &a, const Relocation &b) { return a.where == b.where; };
   relocations_.erase(std::unique(relocations_.begin(), relocations_.end(), same), relocations_.end());

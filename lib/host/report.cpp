@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <deque>
-#include <set>
+#include <tuple>
 
 #include "names.h"
 #include "print.h"
@@ -295,11 +295,9 @@ void Reporter::write(size_t file, const std::vector<std::pair<Feature, Use>> &us
     }
     host.evidence.push_back(std::move(e));
   }
-  std::ranges::stable_sort(host.evidence, [](const Evidence &a, const Evidence &b) {
+  std::ranges::sort(host.evidence, [](const Evidence &a, const Evidence &b) {
     const std::string_view x = feature_name(a.feature), y = feature_name(b.feature);
-    if (x != y) return x < y;
-    if (a.strength != b.strength) return a.strength < b.strength;
-    return a.address < b.address;
+    return std::tie(x, a.strength, a.address, a.path) < std::tie(y, b.strength, b.address, b.path);
   });
 }
 

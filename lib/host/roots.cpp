@@ -16,8 +16,8 @@ namespace ELF = llvm::ELF;
 
 namespace {
 
-constexpr uint64_t kBaseSizes[] = {40, 56};        // of PyModuleDef_Base
-constexpr uint64_t kMethodsAt = 24, kSlotsAt = 32; // from m_name
+constexpr uint64_t kBaseSizes[] = {40, 56}; // of PyModuleDef_Base
+constexpr uint64_t kSlotsAt = 32;           // from m_name
 constexpr int kMaxSlots = 64;
 
 bool is_identifier(std::string_view text) {
