@@ -10,9 +10,9 @@ namespace ELF = llvm::ELF;
 
 namespace {
 
-constexpr uint64_t kBlock = 256;           // of the index from addresses to functions
-constexpr uint64_t kJobBytes = 512 * 1024; // text swept by one job
-constexpr int kRounds = 4;                 // of looking into gaps
+constexpr uint64_t kBlock = 256;                     // of the index from addresses to functions
+constexpr uint64_t kJobBytes = uint64_t{512} * 1024; // text swept by one job
+constexpr int kRounds = 4;                           // of looking into gaps
 
 // What each instruction class means, without what every x86-64 CPU has.
 struct ClassTable {
@@ -20,7 +20,8 @@ struct ClassTable {
   ClassSet bmi_only; // TZCNT
   ClassSet any_faulting, any_silent;
   ClassTable() {
-    for (uint16_t i = 0; i < insn_class_count(); ++i) {
+    const auto count = static_cast<uint16_t>(insn_class_count());
+    for (uint16_t i = 0; i < count; ++i) {
       faulting.push_back(insn_class(i).features - psabi_level(1));
       silent.push_back(insn_class(i).silent);
       if (silent.back().contains(Feature::bmi)) bmi_only.insert(i);
@@ -47,7 +48,8 @@ bool reads_carry_or_zero(const Insn &i) {
 IsaSet faulting(const ClassSet &classes) {
   IsaSet set;
   if (!classes.intersects(class_table().any_faulting)) return set;
-  for (uint16_t i = 0; i < insn_class_count(); ++i)
+  const auto count = static_cast<uint16_t>(insn_class_count());
+  for (uint16_t i = 0; i < count; ++i)
     if (classes.contains(i)) set |= class_table().faulting[i];
   return set;
 }
@@ -55,7 +57,8 @@ IsaSet faulting(const ClassSet &classes) {
 IsaSet silent(const ClassSet &classes) {
   IsaSet set;
   if (!classes.intersects(class_table().any_silent)) return set;
-  for (uint16_t i = 0; i < insn_class_count(); ++i)
+  const auto count = static_cast<uint16_t>(insn_class_count());
+  for (uint16_t i = 0; i < count; ++i)
     if (classes.contains(i)) set |= class_table().silent[i];
   return set;
 }

@@ -199,7 +199,8 @@ uint8_t Reach::error_way(size_t file, Node node, const Cfg &cfg, uint32_t block)
   if (!way) return 0;
   const Program &program = graph_.program(file);
   const std::span<const Edge> edges = program.edges(graph_.function(file, node));
-  for (uint32_t i = b.last - 2; i-- > b.first && b.last - i < 8;) {
+  for (uint32_t back = 3; back < 8 && b.last - b.first >= back; ++back) {
+    const uint32_t i = b.last - back;
     const Insn &insn = cfg.insns()[i].insn;
     const bool call = insn.map == Map::one && (insn.opcode == 0xe8 || (insn.opcode == 0xff && insn.reg() == 2));
     if (!call) continue;
