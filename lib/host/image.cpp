@@ -283,15 +283,18 @@ void Image::read_relr(uint64_t address, uint64_t size) {
 }
 
 void Image::mark_relocations() {
+  constexpr uint64_t kMaxGap = 1u << 16;
   for (auto it = relocations_.begin(); it != relocations_.end();) {
     const Load *l = load_at(it->where);
     if (!l || (!marks_.empty() && it->where < marks_.back().end)) {
       ++it;
       continue;
     }
-    // The span of relocated places in this segment: no more bits than the file has relocations for.
+    // A span of relocated places without a wide gap: a damaged table may name places anywhere in a segment that claims any
+    // size, and must not make the bits cost more than a multiple of the table itself.
     auto last = it;
-    while (last != relocations_.end() && last->where < l->end) ++last;
+    uint64_t end = it->where;
+    while (last != relocations_.end() && last->where < l->end && last->where - end <= kMaxGap) end = (last++)->where;
     Marks m;
     m.start = it->where & ~uint64_t{7};
     m.end = (last - 1)->where + 8;

@@ -6,7 +6,9 @@
 // headers only say which executable bytes are PLT stubs. Everything is bounded by the bytes that the file has.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -65,8 +67,10 @@ public:
   const Relocation *relocation_at(uint64_t where) const;
   // False for most places without one, at the cost of a look at one bit.
   bool may_have_relocation(uint64_t where) const {
-    for (const Marks &m : marks_)
-      if (where >= m.start && where < m.end) return m.bits[(where - m.start) >> 3 >> 6] >> ((where - m.start) >> 3 & 63) & 1;
+    auto after = std::ranges::upper_bound(marks_, where, {}, &Marks::start);
+    if (after != marks_.begin())
+      if (const Marks &m = *std::prev(after); where < m.end)
+        return m.bits[(where - m.start) >> 9] >> ((where - m.start) >> 3 & 63) & 1;
     return elf_->type() == 2; // ET_EXEC: its pointers need none
   }
   // The address in this file that the loader writes to `where`: relative, or a symbol that the file defines itself.

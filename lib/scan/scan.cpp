@@ -144,12 +144,13 @@ Inventory scan(const ScanOptions &options) {
   // Binaries are in the order of the report; each content has one that stands for it.
 
   std::vector<AuditedBinary> audited = audit_all(collected, first, options, pool);
-  for (size_t i = 0; i < audited.size(); ++i) {
+  for (size_t i = 0; i < audited.size(); ++i)
     if (first[i] != i) audited[i] = twin_of(audited[first[i]], collected.binaries[i]);
-    inventory.problems.insert(inventory.problems.end(), audited[i].problems.begin(), audited[i].problems.end());
-    if (!audited[i].audited) continue;
-    inventory.bytes += audited[i].binary.size;
-    inventory.binaries.push_back(std::move(audited[i].binary));
+  for (AuditedBinary &one : audited) {
+    inventory.problems.insert(inventory.problems.end(), one.problems.begin(), one.problems.end());
+    if (!one.audited) continue;
+    inventory.bytes += one.binary.size;
+    inventory.binaries.push_back(std::move(one.binary));
   }
   // Every fact is in the inventory.
 
