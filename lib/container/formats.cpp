@@ -1,12 +1,15 @@
 // The table of archive formats. Order decides when two match: a format that is told by more bytes comes first.
 
 #include "isa-audit/container/container.h"
+
+#include "ar.h"
 #include "zip.h"
 
 namespace isa_audit {
 
 static constexpr ArchiveFormat kFormats[] = {
     {"zip", match_zip, read_zip},
+    {"ar", match_ar, read_ar},
 };
 
 std::span<const ArchiveFormat> archive_formats() { return kFormats; }
