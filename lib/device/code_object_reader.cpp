@@ -9,11 +9,10 @@
 #include <iterator>
 
 #include "isa-audit/device/processors.h"
+#include "pack_reader.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
-#include "llvm/BinaryFormat/MsgPackReader.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBufferRef.h"
 
 namespace isa_audit {
 
@@ -101,58 +100,33 @@ void target_from_isa_note(const Bytes &desc, uint32_t flags, CodeObject &object)
 class MetadataReader {
 public:
   MetadataReader(std::string_view blob, CodeObject &object, KernelNames &names)
-      : reader_(llvm::MemoryBufferRef(llvm::StringRef(blob.data(), blob.size()), "")), object_(object), names_(names) {}
+      : reader_(blob), object_(object), names_(names) {}
 
   bool read() {
-    msgpack::Object root;
-    if (!next(root) || root.Kind != msgpack::Type::Map) return false;
+    PackReader::Token root;
+    if (!reader_.next(root) || root.Kind != msgpack::Type::Map) return false;
     for (size_t i = 0; i < root.Length; ++i) {
-      msgpack::Object key, value;
-      if (!next(key) || key.Kind != msgpack::Type::String || !next(value)) return false;
+      PackReader::Token key, value;
+      if (!reader_.next(key) || key.Kind != msgpack::Type::String || !reader_.next(value)) return false;
       if (key.Raw == "amdhsa.target" && value.Kind == msgpack::Type::String)
         object_.metadata_target = value.Raw.str();
       else if (key.Raw == "amdhsa.kernels" && value.Kind == msgpack::Type::Array) {
         if (!kernels(value.Length)) return false;
-      } else if (!skip(value))
+      } else if (!reader_.skip(value))
         return false;
     }
     return true;
   }
 
 private:
-  bool next(msgpack::Object &object) {
-    auto got = reader_.read(object);
-    if (!got) {
-      llvm::consumeError(got.takeError());
-      return false;
-    }
-    return *got;
-  }
-
-  // Passes over what belongs to an object just read.
-  bool skip(const msgpack::Object &object) {
-    auto children = [](const msgpack::Object &o) -> uint64_t {
-      if (o.Kind == msgpack::Type::Array) return o.Length;
-      if (o.Kind == msgpack::Type::Map) return uint64_t(o.Length) * 2;
-      return 0;
-    };
-    // Lengths are at most 2^32 and each token takes a byte of input, so the sum cannot overflow.
-    for (uint64_t left = children(object); left; --left) {
-      msgpack::Object child;
-      if (!next(child)) return false;
-      left += children(child);
-    }
-    return true;
-  }
-
   bool kernels(size_t count) {
     for (size_t i = 0; i < count; ++i) {
-      msgpack::Object kernel;
-      if (!next(kernel) || kernel.Kind != msgpack::Type::Map) return false;
+      PackReader::Token kernel;
+      if (!reader_.next(kernel) || kernel.Kind != msgpack::Type::Map) return false;
       bool named = false;
       for (size_t k = 0; k < kernel.Length; ++k) {
-        msgpack::Object key, value;
-        if (!next(key) || !next(value)) return false;
+        PackReader::Token key, value;
+        if (!reader_.next(key) || !reader_.next(value)) return false;
         bool text = key.Kind == msgpack::Type::String;
         if (text && key.Raw == ".name" && value.Kind == msgpack::Type::String && !named) {
           object_.kernels.push_back(names_.number({value.Raw.data(), value.Raw.size()}));
@@ -161,7 +135,7 @@ private:
                    (value.Kind == msgpack::Type::UInt || value.Kind == msgpack::Type::Int)) {
           uint64_t size = value.Kind == msgpack::Type::UInt ? value.UInt : static_cast<uint64_t>(value.Int);
           object_.wavefront_sizes |= size == 32 ? 1 : size == 64 ? 2 : 0;
-        } else if (!skip(value))
+        } else if (!reader_.skip(value))
           return false;
       }
       if (!named) object_.kernels.push_back(names_.number("?"));
@@ -169,7 +143,7 @@ private:
     return true;
   }
 
-  msgpack::Reader reader_;
+  PackReader reader_;
   CodeObject &object_;
   KernelNames &names_;
 };

@@ -52,7 +52,9 @@ void read_entries(const Bytes &bytes, uint64_t at, uint64_t end, DeviceImage &im
   }
 }
 
-void read_section(const ElfSection &section, const Origin &origin, std::vector<DeviceImage> &images, Problems &problems) {
+} // namespace
+
+void read_nv_section(const ElfSection &section, const Origin &origin, std::vector<DeviceImage> &images, Problems &problems) {
   const Bytes &bytes = section.bytes;
   Teller tell{origin, section, problems};
   for (uint64_t at = 0; bytes.contains(at, kContainerHeader);) {
@@ -76,12 +78,10 @@ void read_section(const ElfSection &section, const Origin &origin, std::vector<D
   }
 }
 
-} // namespace
-
 std::vector<DeviceImage> read_nv_fatbins(const Elf &elf, const Origin &origin, Problems &problems) {
   std::vector<DeviceImage> images;
   for (const ElfSection &section : elf.sections())
-    if (section.name == ".nv_fatbin" || section.name == "__nv_relfatbin") read_section(section, origin, images, problems);
+    if (section.name == ".nv_fatbin" || section.name == "__nv_relfatbin") read_nv_section(section, origin, images, problems);
   return images;
 }
 

@@ -9,8 +9,11 @@
 
 namespace isa_audit {
 
-// One image for each container of `.nv_fatbin` and `__nv_relfatbin`, its entries as code objects of targets "sm_86"; nothing is
+// One image for each container of a section, its entries as code objects of targets "sm_86"; nothing is
 // decompressed. PTX, which the driver compiles for its GPU, has `claimed` "ptx".
+void read_nv_section(const ElfSection &section, const Origin &origin, std::vector<DeviceImage> &images, Problems &problems);
+
+// The same for every such section of a file.
 std::vector<DeviceImage> read_nv_fatbins(const Elf &elf, const Origin &origin, Problems &problems);
 
 } // namespace isa_audit

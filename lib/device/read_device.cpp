@@ -8,6 +8,7 @@
 
 #include "aks2.h"
 #include "code_object_reader.h"
+#include "kpack.h"
 #include "nv_fatbin.h"
 #include "piece_decoder.h"
 #include "range_walker.h"
@@ -81,6 +82,30 @@ bool calls_hip(const Elf &elf) {
   return found;
 }
 
+// What starts each part of a text bundle (clang/docs/ClangOffloadBundler: assembly, LLVM IR, C), with the comment mark of its
+// language; empty where `text` is none.
+std::string_view text_bundle_magic(std::string_view text) {
+  using namespace std::string_view_literals;
+  for (std::string_view magic : {"# __CLANG_OFFLOAD_BUNDLE____START__ "sv, "; __CLANG_OFFLOAD_BUNDLE____START__ "sv,
+                                 "// __CLANG_OFFLOAD_BUNDLE____START__ "sv})
+    if (text.starts_with(magic) || (text.starts_with('\n') && text.substr(1).starts_with(magic))) return magic;
+  return {};
+}
+
+std::string text_bundle_note(std::string_view text, std::string_view magic) {
+  constexpr size_t kShown = 8, kMaxId = 200;
+  std::string ids;
+  size_t count = 0;
+  for (size_t at = text.find(magic); at != std::string_view::npos; at = text.find(magic, at)) {
+    at += magic.size();
+    std::string_view id = text.substr(at, kMaxId);
+    id = id.substr(0, id.find_first_of("\r\n"));
+    if (++count <= kShown) ids += (ids.empty() ? "" : ", ") + std::string(id);
+  }
+  if (count > kShown) ids += llvm::formatv(" and {0} more", count - kShown).str();
+  return "text bundle of intermediate code, which nothing loads: " + ids;
+}
+
 } // namespace
 
 DeviceCode read_elf_device(const Elf &elf, const Origin &origin, const DeviceLimits &limits, const ParallelFor &parallel,
@@ -93,7 +118,7 @@ DeviceCode read_elf_device(const Elf &elf, const Origin &origin, const DeviceLim
   decode_pieces(pieces, origin, limits, parallel, code, problems);
   code.nvidia = read_nv_fatbins(elf, origin, problems);
   code.hip_host = calls_hip(elf);
-  code.external |= elf.find_section(".rocm_kpack_ref") != nullptr;
+  read_kpack_reference(elf, origin, code, problems);
   code.runtime_internal = elf.soname().starts_with("libhsa-runtime64");
   return code;
 }
@@ -101,6 +126,8 @@ DeviceCode read_elf_device(const Elf &elf, const Origin &origin, const DeviceLim
 const char *device_file_format(const Bytes &head) {
   std::string_view text = head.text();
   if (text.starts_with(kAks2Magic)) return "aks2";
+  if (is_kpack(head)) return "kpack";
+  if (!text_bundle_magic(text).empty()) return "text-bundle";
   // A section copied out of a library may start with its padding.
   if (text.starts_with('\0')) text.remove_prefix(std::min(text.size(), text.find_first_not_of('\0')));
   if (is_amdgpu_elf(text)) return "elf-amdgpu";
@@ -116,6 +143,14 @@ DeviceCode read_device_file(const Bytes &file, const Origin &origin, const Devic
                             Problems &problems) {
   DeviceCode code;
   code.standalone = true;
+  if (is_kpack(file)) {
+    read_kpack(file, origin, limits, code, problems);
+    return code;
+  }
+  if (std::string_view magic = text_bundle_magic(file.text()); !magic.empty()) {
+    problems.push_back({Level::note, origin, text_bundle_note(file.text(), magic)});
+    return code;
+  }
   std::vector<DevicePiece> pieces;
   if (is_amdgpu_elf(file.text())) {
     DevicePiece &piece = pieces.emplace_back();

@@ -1,8 +1,9 @@
 // .hipFatBinSegment holds 24 bytes for each translation unit (hipamd/src/hip_platform.cpp): u32 magic, u32 version 1, u64
 // pointer to the bundle, u64 unused. The magic is "HIPF" as a C multi-character constant, so 46 50 49 48 on disk; a library
-// whose code was split off into kpack archives has "HIPK" there. In a position-independent library the pointer is filled in by
-// a R_X86_64_RELATIVE relocation whose addend is the address; with RELR, and in executables at fixed addresses, it stands in
-// place. The count of wrappers may differ from that of bundles (relocatable device code), but each pointer must lead to one.
+// whose code was split off into kpack archives has "HIPK" there, and the number of its code in the last field. In a
+// position-independent library the pointer is filled in by a R_X86_64_RELATIVE relocation whose addend is the address; with
+// RELR, and in executables at fixed addresses, it stands in place. The count of wrappers may differ from that of bundles
+// (relocatable device code), but each pointer must lead to one.
 #include "wrappers.h"
 
 #include <algorithm>
@@ -63,7 +64,8 @@ void check_wrappers(const Elf &elf, const Origin &origin, const std::vector<Devi
     }
     ++code.wrappers;
     if (magic == kHipk) {
-      code.external = true;
+      if (!code.external) code.external.emplace();
+      code.external->indices.push_back(read_le<uint32_t>(p + 16));
       continue;
     }
     if (!linked) continue;

@@ -10,6 +10,7 @@
 #include "escape.h"
 #include "isa-audit/report/machine_json.h"
 #include "isa-audit/report/report.h"
+#include "isa-audit/verdict/external_code.h"
 #include "isa-audit/verdict/target_order.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -139,7 +140,26 @@ Json targets_json(const TargetSums &sums) {
   return out;
 }
 
-Json device_json(const DeviceCode &device) {
+// The archives that a library names, without the way up to them; an absolute path is not for public eyes.
+std::string shown_archive(std::string path) {
+  if (path.starts_with('/')) {
+    size_t slash = path.rfind('/', path.rfind('/') - 1);
+    return slash == std::string::npos ? path.substr(1) : path.substr(slash + 1);
+  }
+  while (path.starts_with("./") || path.starts_with("../")) path.erase(0, path.find('/') + 1);
+  return path;
+}
+
+Json external_json(const Binary &binary, const ExternalIndex &archives) {
+  Json out = Json::array();
+  if (!binary.device->external) return out;
+  for (const std::string &path : binary.device->external->search_paths)
+    out.push_back({{"archive", valid_utf8(shown_archive(path))}, {"found", strings(archives.found_targets(binary, path))}});
+  return out;
+}
+
+Json device_json(const Binary &binary, const ExternalIndex &archives) {
+  const DeviceCode &device = *binary.device;
   TargetSums sums;
   std::map<std::vector<std::string>, uint64_t, SetOrder> sets;
   for (const DeviceImage &image : device.images) {
@@ -167,7 +187,7 @@ Json device_json(const DeviceCode &device) {
   for (const auto &[targets, images] : sets) image_sets.push_back({{"targets", strings(targets)}, {"images", images}});
   return {
       {"images", device.images.size()}, {"loose", device.loose.size()},        {"runtime_internal", device.runtime_internal},
-      {"targets", targets_json(sums)},  {"image_sets", std::move(image_sets)}, {"external", Json::array()}};
+      {"targets", targets_json(sums)},  {"image_sets", std::move(image_sets)}, {"external", external_json(binary, archives)}};
 }
 
 Json evidence_json(const Evidence &e) {
@@ -197,13 +217,14 @@ Json host_json(const HostCode &host) {
 
 Json binaries_json(const Inventory &inventory) {
   Json out = Json::array();
+  const ExternalIndex archives(inventory);
   for (const Binary &binary : inventory.binaries)
     out.push_back({{"input", binary.origin.input},
                    {"path", valid_utf8(binary.origin.path)},
                    {"distribution", text_or_null(binary.distribution)},
                    {"format", binary.format},
                    {"size", binary.size},
-                   {"device", binary.device ? device_json(*binary.device) : Json()},
+                   {"device", binary.device ? device_json(binary, archives) : Json()},
                    {"host", binary.host ? host_json(*binary.host) : Json()}});
   return out;
 }

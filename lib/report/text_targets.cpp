@@ -119,7 +119,7 @@ std::string others_text(const TextContext &context) {
   for (const Binary &binary : context.inventory.binaries) {
     if (!binary.device) continue;
     internal += binary.device->runtime_internal && !binary.device->empty();
-    external += binary.device->external;
+    external += binary.device->external.has_value();
     bool any_foreign = false, any_amd = false, any_loadable = false;
     for_each_object(*binary.device, [&](const CodeObject &o) {
       if (o.target.vendor != Vendor::amd) foreign.insert(o.target.text());
@@ -145,8 +145,7 @@ std::string others_text(const TextContext &context) {
   if (relocatable)
     tell(fmt::format("relocatable device code or bitcode, which nothing loads before it is linked: {}",
                      counted_text(relocatable, "file")));
-  if (external)
-    tell(fmt::format("device code kept in .kpack archives, which are not read: {}", counted_text(external, "file")));
+  if (external) tell(fmt::format("device code kept in kpack archives: {}", counted_text(external, "file")));
   return out;
 }
 

@@ -26,6 +26,14 @@ std::optional<Elf> audit_elf(const Bytes &bytes, const DeviceLimits &limits, con
   return std::move(*elf);
 }
 
+// Python packages carry small Windows programs for their scripts: a PE file counts only for its device code.
+void audit_pe(const Bytes &bytes, bool is_input, const DeviceLimits &limits, const ParallelFor &parallel, AuditedBinary &out) {
+  if (const char *format = pe_format(bytes)) out.binary.format = format;
+  DeviceCode code = read_pe_device(bytes, out.binary.origin, limits, parallel, out.problems);
+  out.audited = is_input || !code.empty() || !code.nvidia.empty() || !out.problems.empty();
+  out.binary.device = std::move(code);
+}
+
 std::optional<Elf> audit_one(const BinaryToAudit &one, const DeviceLimits &limits, const ParallelFor &parallel) {
   AuditedBinary &out = *one.result;
   out.binary.origin = one.member->origin;
@@ -35,7 +43,19 @@ std::optional<Elf> audit_one(const BinaryToAudit &one, const DeviceLimits &limit
     out.problems.push_back({Level::error, one.member->origin, llvm::toString(bytes.takeError())});
     return std::nullopt;
   }
-  if (one.kind == MemberKind::elf) return audit_elf(*bytes, limits, parallel, out);
+  if (one.kind == MemberKind::elf) {
+    std::optional<Elf> elf = audit_elf(*bytes, limits, parallel, out);
+    // Static libraries hold thousands of objects that are host code alone: nothing runs them before they are linked.
+    bool object = bytes->size() > 18 && read_le<uint16_t>(bytes->data() + 16) == llvm::ELF::ET_REL;
+    const std::optional<DeviceCode> &device = out.binary.device;
+    bool bare = !device || (device->empty() && device->nvidia.empty() && !device->external);
+    if (object && bare && !one.member->is_input && one.member->origin.path.find(".a!") != std::string::npos) out.audited = false;
+    return elf;
+  }
+  if (one.kind == MemberKind::pe) {
+    audit_pe(*bytes, one.member->is_input, limits, parallel, out);
+    return std::nullopt;
+  }
   out.audited = true;
   const char *format = device_file_format(*bytes);
   out.binary.format = format ? format : "offload-bundle";

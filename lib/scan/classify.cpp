@@ -36,6 +36,8 @@ Classified classify(const Member &member) {
   else if (head->text().starts_with("\x7f"
                                     "ELF"sv))
     out.kind = MemberKind::elf;
+  else if (pe_format(*head))
+    out.kind = MemberKind::pe;
   else if ((out.archive = find_archive_format(*head, member.origin.path)))
     out.kind = MemberKind::archive;
   return out;
@@ -50,7 +52,7 @@ void collect(std::vector<Member> members, const CollectOptions &options, Pool &p
     Member &member = members[i];
     out.problems.insert(out.problems.end(), kinds[i].problems.begin(), kinds[i].problems.end());
     if (kinds[i].kind == MemberKind::other) continue;
-    if (kinds[i].kind == MemberKind::elf || kinds[i].kind == MemberKind::device_file) {
+    if (kinds[i].kind == MemberKind::elf || kinds[i].kind == MemberKind::device_file || kinds[i].kind == MemberKind::pe) {
       out.kinds.push_back(kinds[i].kind);
       out.binaries.push_back(std::move(member));
       continue;

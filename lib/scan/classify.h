@@ -14,6 +14,7 @@ enum class MemberKind : uint8_t {
   other, // nothing that a CPU or GPU runs
   elf,
   device_file, // a code object or bundle by itself
+  pe,          // a Windows library or program
   archive,
   metadata, // of a distribution
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 #include "isa-audit/source/walk.h"
@@ -103,6 +104,7 @@ private:
     out_.named.push_back(found->distribution);
     out_.named.back().input = input;
     take_recorded(*found, input);
+    take_device_archives(*found, input);
     for (const std::string &root : found->roots) walk_under(root, input, shown_name(root));
   }
 
@@ -130,6 +132,23 @@ private:
     for (size_t i = 1; i < std::min<size_t>(missing.size(), 3); ++i) few += ", " + missing[i];
     if (missing.size() > 3) few += llvm::formatv(" and {0} more", missing.size() - 3).str();
     sink.problem({Level::warning, {input, "", "", 0}, "files that its RECORD lists are not there: " + few});
+  }
+
+  // Device wheels put their kpack archives into a folder of the distribution that they complete.
+  void take_device_archives(const InstalledDistribution &found, uint32_t input) {
+    std::set<std::string> folders, recorded;
+    for (const std::string &file : found.files) {
+      size_t slash = file.find('/');
+      if (slash == std::string::npos || slash == 0) continue;
+      std::string folder = file.substr(0, slash) + "/.kpack";
+      if (file.starts_with(folder + "/")) recorded.insert(folder);
+      folders.insert(std::move(folder));
+    }
+    for (const std::string &folder : folders) {
+      std::error_code error;
+      std::string path = found.folder + "/" + folder;
+      if (!recorded.contains(folder) && fs::is_directory(path, error)) walk_under(path, input, folder);
+    }
   }
 
   const ScanOptions &options_;

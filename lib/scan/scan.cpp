@@ -104,6 +104,8 @@ void name_input(Inventory &inventory, const Member &member) {
     input.kind = "elf";
   else if (found.kind == MemberKind::device_file)
     input.kind = "code-object";
+  else if (found.kind == MemberKind::pe)
+    input.kind = "pe";
   else if (found.kind == MemberKind::archive)
     input.kind = has_distribution ? "wheel" : std::string(found.archive->name);
   else if (found.problems.empty())

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "isa-audit/device/processors.h"
+#include "isa-audit/verdict/external_code.h"
 #include "isa-audit/verdict/target_order.h"
 
 namespace isa_audit {
@@ -97,14 +98,18 @@ std::vector<DeviceUnit> device_units(const Inventory &inventory) {
   for (const Binary &binary : inventory.binaries) {
     if (!binary.device || binary.device->runtime_internal || !holds_loadable(*binary.device)) continue;
     if (!binary.device->standalone || is_the_input(inventory, binary)) {
-      out.push_back({binary.origin, binary.distribution, false, {&binary}});
+      out.push_back({binary.origin, binary.distribution, false, false, {&binary}});
       continue;
     }
     std::string path = set_path(binary.origin.path);
     auto [at, is_new] = sets.try_emplace({binary.origin.input, path}, out.size());
-    if (is_new) out.push_back({{binary.origin.input, path, "", 0}, binary.distribution, true, {}});
+    if (is_new) out.push_back({{binary.origin.input, path, "", 0}, binary.distribution, true, false, {}});
     out[at->second].files.push_back(&binary);
   }
+  auto external = [](const Binary &b) { return b.device && b.device->external; };
+  if (std::ranges::any_of(inventory.binaries, external))
+    for (DeviceUnit &unit : out)
+      unit.of_libraries = std::ranges::all_of(unit.files, [](const Binary *file) { return is_kpack_file(*file); });
   std::ranges::sort(
       out, [](const DeviceUnit &a, const DeviceUnit &b) { return a.origin != b.origin ? a.origin < b.origin : a.set < b.set; });
   return out;

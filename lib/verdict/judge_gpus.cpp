@@ -253,6 +253,7 @@ void tell_no_gpu(Court &court, int machine) {
 
 void judge_gpus(Court &court) {
   std::vector<DeviceUnit> units = device_units(court.inventory);
+  std::erase_if(units, [](const DeviceUnit &unit) { return unit.of_libraries; });
   for (size_t i = 0; i < court.machines.size(); ++i) {
     const Machine &machine = court.machines[i];
     int index = static_cast<int>(i);

@@ -76,9 +76,7 @@ void tell_no_device_code(Court &court, uint32_t input, const Reading &reading) {
   Finding finding = make_finding("no-device-code", {input, "", "", 0}, only_distribution(court.inventory, input));
   finding.holds = "none";
   finding.message = "no code for an AMD GPU in this input";
-  if (reading.external)
-    finding.message += ": it was split off into .kpack archives, which are not among the inputs";
-  else if (reading.hip_host)
+  if (reading.hip_host)
     finding.message += ", although it calls the HIP runtime: its kernels come from elsewhere, or the device code was removed";
   if (!gate) {
     court.add(std::move(finding));
@@ -105,7 +103,8 @@ void judge_inputs(Court &court) {
     if (reading.errors) tell_incomplete(court, input, reading);
     // Of an input that could not be read nobody knows what it holds.
     bool unread = reading.errors && reading.binaries == 0;
-    if (gpus_judged && !reading.amd_code && !unread) tell_no_device_code(court, input, reading);
+    // Code in kpack archives is judged where they are.
+    if (gpus_judged && !reading.amd_code && !reading.external && !unread) tell_no_device_code(court, input, reading);
   }
 }
 

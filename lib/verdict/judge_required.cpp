@@ -60,6 +60,7 @@ void judge_unit(Court &court, const DeviceUnit &unit, const Requirement &require
 
 void judge_required(Court &court) {
   std::vector<DeviceUnit> units = device_units(court.inventory);
+  std::erase_if(units, [](const DeviceUnit &unit) { return unit.of_libraries; });
   for (const TargetId &target : court.policy.required) {
     Requirement required{target, target.text(), gpus_of(target)};
     for (const DeviceUnit &unit : units) judge_unit(court, unit, required);

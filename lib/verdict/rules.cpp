@@ -25,7 +25,7 @@ constexpr Rule kRules[] = {
      "LZCNT runs as BSR on a CPU without it and TZCNT as BSF: no fault, another result. Rebuild without -mlzcnt or -mbmi."},
     {"gpu-code-external", Level::error, "the device code is in kpack archives beside the file",
      "Split ROCm wheels keep device code in .kpack archives that other distributions install. Error when the archive for a GPU "
-     "of the machine is absent: install the device wheel or the device extra of the project."},
+     "of the machine is absent: install the device wheel or the device extra of the project, and audit both as one set."},
     {"gpu-feature-mismatch", Level::error, "code for the processor, but for the other setting of xnack or sramecc",
      "The loader takes a code object that pins xnack or sramecc only on a GPU with the same setting. Build the target without "
      "the setting, or for both; xnack can be turned on for a process with HSA_XNACK=1 where the GPU supports it."},
@@ -65,7 +65,8 @@ constexpr Rule kRules[] = {
      "GPU code was not judged. Name the GPU to judge for with --gpu, for example --gpu gfx942, or say --gpu none."},
     {"required-target-missing", Level::error, "a target of --require is missing",
      "The gate of --require: every device image of every file with device code must match each target. A generic processor "
-     "that covers the target counts; SPIR-V and the runtime's internal code do not. A target without settings (gfx90a) must "
+     "that covers the target counts, and so do kpack archives among the inputs; SPIR-V and the runtime's internal code do not. "
+     "A target without settings (gfx90a) must "
      "be served whatever the GPU's xnack and sramecc are."},
     {"sidecar-incomplete", Level::error, "a kernel library beside the file lacks parts for a GPU",
      "The library finds its index but not all of the files it names."},

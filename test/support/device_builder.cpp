@@ -5,6 +5,8 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <map>
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MD5.h"
@@ -126,8 +128,21 @@ std::string build_code_object(const CodeObjectSpec &spec) {
   elf.abi_version = uint8_t(spec.version - 2);
   elf.machine = 224;
   elf.flags = spec.flags;
+  // First, so that its address is known: 256.
+  elf.sections.push_back({".text", 1, 6, spec.code.empty() ? std::string(64, '\0') : spec.code, 256});
   if (spec.metadata) elf.sections.push_back({".note", 7, 2, metadata_note(spec), 4});
-  elf.sections.push_back({".text", 1, 6, std::string(64, '\0'), 256});
+  if (!spec.code.empty()) {
+    ByteWriter symbol;
+    symbol.pad_to(24)
+        .le(uint32_t(1))
+        .le(uint8_t(0x12))
+        .le(uint8_t(0))
+        .le(uint16_t(1))
+        .le(uint64_t(256))
+        .le(uint64_t(spec.code.size()));
+    elf.sections.push_back({".strtab", 3, 0, std::string("\0code\0", 6), 1});
+    elf.sections.push_back({".symtab", 2, 0, symbol.bytes(), 8, uint32_t(elf.sections.size()), 24});
+  }
   if (!spec.metadata) {
     std::string strings(1, '\0');
     ByteWriter symbols;
@@ -218,6 +233,92 @@ std::string build_aks2(const std::vector<Aks2Kernel> &kernels) {
   ByteWriter file;
   file.raw("AKS2").le(uint32_t(content.size())).le(uint32_t(kernels.size())).le(uint32_t(directory.size())).raw(payload);
   return file.bytes();
+}
+
+std::string build_kpack(const std::vector<KpackObject> &objects, bool compressed) {
+  ByteWriter file;
+  file.raw("KPAK").le(uint32_t(1)).le(uint64_t(0)).pad_to(64);
+  uint64_t start = file.size();
+  Pack toc;
+  auto number = [&](uint64_t n) {
+    toc.out.le<uint8_t>(0xcf);
+    for (int shift = 56; shift >= 0; shift -= 8) toc.out.le(uint8_t(n >> shift));
+  };
+  toc.map(compressed ? 5 : 4);
+  toc.text("format_version");
+  toc.number(1);
+  toc.text("compression_scheme");
+  toc.text(compressed ? "zstd-per-kernel" : "none");
+  if (compressed)
+    file.le(uint32_t(objects.size()));
+  else {
+    toc.text("blobs");
+    toc.array(objects.size());
+  }
+  for (const KpackObject &object : objects) {
+    if (compressed) {
+      std::string frame(ZSTD_compressBound(object.image.size()), '\0');
+      frame.resize(ZSTD_compress(frame.data(), frame.size(), object.image.data(), object.image.size(), 3));
+      file.le(uint32_t(frame.size())).raw(frame);
+      continue;
+    }
+    toc.map(2);
+    toc.text("offset");
+    number(file.size());
+    toc.text("size");
+    number(object.image.size());
+    file.raw(object.image);
+  }
+  if (compressed) {
+    toc.text("zstd_offset");
+    number(start);
+    toc.text("zstd_size");
+    number(file.size() - start);
+  }
+  std::map<std::string, std::vector<size_t>> keys;
+  for (size_t i = 0; i < objects.size(); ++i) keys[objects[i].key].push_back(i);
+  toc.text("toc");
+  toc.map(keys.size());
+  for (const auto &[key, members] : keys) {
+    toc.text(key);
+    toc.map(members.size());
+    for (size_t i : members) {
+      toc.text(objects[i].target);
+      toc.map(3);
+      toc.text("type");
+      toc.text("hsaco");
+      toc.text("ordinal");
+      number(i);
+      toc.text("original_size");
+      number(objects[i].image.size());
+    }
+  }
+  uint64_t table = file.size();
+  std::string out = file.raw(toc.out.bytes()).bytes();
+  std::memcpy(out.data() + 8, &table, sizeof table);
+  return out;
+}
+
+std::string build_kpack_reference(const std::string &kernel_name, const std::vector<std::string> &search_paths) {
+  Pack pack;
+  pack.map(2);
+  pack.text("kernel_name");
+  pack.text(kernel_name);
+  pack.text("kpack_search_paths");
+  pack.array(search_paths.size());
+  for (const std::string &path : search_paths) pack.text(path);
+  return pack.out.bytes();
+}
+
+std::string build_split_host(const std::string &reference, const std::vector<uint32_t> &indices) {
+  ByteWriter wrappers;
+  for (uint32_t index : indices) wrappers.le(uint32_t(0x4b504948)).le(uint32_t(1)).le(uint64_t(0)).le(index).le(uint32_t(0));
+  ElfSpec elf;
+  elf.sections.push_back({".text", 1, 6, std::string(16, '\x90'), 16});
+  elf.sections.push_back({".hip_fatbin", 8, 2, std::string(4096, '\0'), 16});
+  elf.sections.push_back({".hipFatBinSegment", 1, 3, wrappers.bytes(), 8});
+  if (!reference.empty()) elf.sections.push_back({".rocm_kpack_ref", 1, 2, reference, 8});
+  return build_elf(elf);
 }
 
 std::string build_host(const std::string &fatbin, const std::string &rodata) {

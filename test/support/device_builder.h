@@ -57,6 +57,7 @@ struct CodeObjectSpec {
   std::vector<std::string> kernels = {"kernel_a"};
   unsigned wavefront = 64;
   bool metadata = true;
+  std::string code = {}; // of one function named "code", if not empty
 };
 std::string build_code_object(const CodeObjectSpec &spec);
 
@@ -72,6 +73,18 @@ struct Aks2Kernel {
 };
 // AOTriton's kernel storage.
 std::string build_aks2(const std::vector<Aks2Kernel> &kernels);
+
+// A kpack archive: binary key, target, code object.
+struct KpackObject {
+  std::string key, target, image;
+};
+std::string build_kpack(const std::vector<KpackObject> &objects, bool compressed);
+
+// The content of .rocm_kpack_ref.
+std::string build_kpack_reference(const std::string &kernel_name, const std::vector<std::string> &search_paths);
+
+// A host library whose device code was split off, with a HIPK wrapper for each index.
+std::string build_split_host(const std::string &reference, const std::vector<uint32_t> &indices);
 
 // A host library with these bytes in .hip_fatbin and in .rodata.
 std::string build_host(const std::string &fatbin, const std::string &rodata = "");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,13 @@ struct DeviceImage {
   std::vector<CodeObject> code_objects;  // in the order of the bundle; never the host entry
 };
 
+// Device code that was split off into kpack archives (ROCm/rocm-kpack): what the file says of where it is.
+struct ExternalCode {
+  std::string kernel_name;               // archives list the file's code as "<kernel_name>#<index>"
+  std::vector<std::string> search_paths; // of archives, from the file's folder; "@GFXARCH@" stands for the target
+  std::vector<uint32_t> indices;         // one for each wrapper; sorted, distinct
+};
+
 struct DeviceCode {
   std::vector<DeviceImage> images; // by `pos`
   std::vector<CodeObject> loose;   // by `offset`
@@ -46,9 +54,9 @@ struct DeviceCode {
   std::vector<DeviceImage> nvidia;
   bool runtime_internal = false; // libhsa-runtime64's own blit and trap handlers: never a package's support of a GPU
   bool hip_host = false;         // the file calls __hipRegisterFatBinary or hipLaunchKernel: a HIP program or library
-  bool external = false;         // kpack: the code is in archives beside the file
   uint64_t wrappers = 0;         // entries of .hipFatBinSegment
-  bool standalone = false;       // the file itself is a code object or bundle (.co, .hsaco, .hipfb), not a host library
+  std::optional<ExternalCode> external;
+  bool standalone = false; // the file itself is a code object or bundle (.co, .hsaco, .hipfb), not a host library
 
   bool empty() const { return images.empty() && loose.empty(); }
 };

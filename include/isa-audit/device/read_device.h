@@ -18,8 +18,17 @@ struct DeviceLimits {
 DeviceCode read_elf_device(const Elf &elf, const Origin &origin, const DeviceLimits &limits, const ParallelFor &parallel,
                            Problems &problems);
 
+// The device code in the data sections of a PE image (a Windows library or program).
+DeviceCode read_pe_device(const Bytes &file, const Origin &origin, const DeviceLimits &limits, const ParallelFor &parallel,
+                          Problems &problems);
+
+// "pe-x86_64", "pe-aarch64", "pe-i386", "pe" when `head` holds the headers of a PE image; nullptr otherwise.
+const char *pe_format(const Bytes &head);
+
 // What `head` (at least 64 bytes, or the whole file) is the start of, if it is device code by itself: "elf-amdgpu",
-// "offload-bundle" (plain, compressed, offload binary), "aks2". nullptr for anything else.
+// "offload-bundle" (plain, compressed, offload binary), "aks2",
+// "kpack",
+// "text-bundle". nullptr for anything else.
 const char *device_file_format(const Bytes &head);
 inline bool is_device_file(const Bytes &head) { return device_file_format(head) != nullptr; }
 

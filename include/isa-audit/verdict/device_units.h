@@ -16,6 +16,8 @@ struct DeviceUnit {
   Origin origin;            // of the file; of the folder for a set ("torch/lib/rocblas/library")
   std::string distribution; // owner of the first file
   bool set = false;
+  // kpack archives of libraries in the inventory: those are judged, and these through them.
+  bool of_libraries = false;
   std::vector<const Binary *> files; // one, or the files of the set by origin; into the inventory
 };
 

@@ -214,8 +214,8 @@ TEST(JudgeGpu, NoDeviceCodeIsSaidOnceForAnInput) {
   EXPECT_EQ(judged(world, gpus({"gfx1100"})).exit_code, 0);
   EXPECT_TRUE(judged(world, cpu("x86-64-v1", level_set(1))).findings.empty()); // no GPU is judged: nothing to say
   world.inventory.binaries[0].device = DeviceCode();
-  world.inventory.binaries[0].device->external = true;
-  EXPECT_TRUE(mentions(judged(world, gpus({"gfx1100"})).findings.at(0).message, ".kpack"));
+  world.inventory.binaries[0].device->external.emplace();
+  EXPECT_EQ(rules_of(judged(world, gpus({"gfx1100"}))), std::vector<std::string>{"gpu-code-external"});
 }
 
 TEST(JudgeGpu, MislabelledObjects) {

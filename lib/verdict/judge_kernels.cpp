@@ -1,0 +1,87 @@
+// Kernels that a file has for other targets but not for a GPU it serves. Where an image has nothing at all for the GPU, that is
+// gpu-target-partial; here the code object is there and holds less than its alternatives do.
+#include <algorithm>
+#include <unordered_set>
+
+#include "court.h"
+#include "isa-audit/verdict/device_units.h"
+#include "isa-audit/verdict/target_order.h"
+#include "kernel_name.h"
+
+namespace isa_audit {
+namespace {
+
+using Names = std::unordered_set<std::string_view>;
+
+struct Kernels {
+  Names provided;                      // for the GPU
+  std::vector<std::string_view> other; // for other targets, in images that serve the GPU; perhaps more than once
+};
+
+// Adds a set of alternatives: the objects of an image, or the loose ones of a file.
+void add_alternatives(const std::vector<CodeObject> &objects, const std::vector<std::string> &names, const TargetId &gpu,
+                      Kernels &out) {
+  bool known = std::ranges::all_of(objects, [](const CodeObject &o) { return !is_loadable(o) || o.kernels_known; });
+  bool serves = std::ranges::any_of(objects, [&](const CodeObject &o) { return is_served(compatible(o, gpu)); });
+  if (!serves || !known) return;
+  for (const CodeObject &object : objects) {
+    // SPIR-V has no metadata: what it holds is not known.
+    if (!is_loadable(object) || object.target.kind == TargetKind::spirv) continue;
+    bool mine = is_served(compatible(object, gpu));
+    for (uint32_t kernel : object.kernels) {
+      if (kernel >= names.size()) continue;
+      if (mine)
+        out.provided.insert(names[kernel]);
+      else
+        out.other.push_back(names[kernel]);
+    }
+  }
+}
+
+void judge_file(Court &court, int machine, const DeviceUnit &unit, const TargetId &gpu) {
+  const DeviceCode &device = *unit.files.front()->device;
+  Kernels kernels;
+  for (const DeviceImage &image : device.images) add_alternatives(image.code_objects, image.kernel_names, gpu, kernels);
+  add_alternatives(device.loose, device.loose_kernel_names, gpu, kernels);
+  // An object without any kernel says that its source has none for this target, or that it is compiled from SPIR-V.
+  if (kernels.provided.empty()) return;
+  std::vector<std::string_view> missing;
+  for (std::string_view name : kernels.other)
+    if (!kernels.provided.contains(name)) missing.push_back(name);
+  std::ranges::sort(missing);
+  auto [first, last] = std::ranges::unique(missing);
+  missing.erase(first, last);
+  if (missing.empty()) return;
+  Finding finding = make_finding("gpu-kernels-missing", unit.origin, unit.distribution);
+  finding.machine = machine;
+  finding.subject = gpu.processor;
+  uint64_t have = kernels.provided.size();
+  finding.holds = gpu.processor + " has " + std::to_string(have) + " of " + counted(have + missing.size(), "kernel");
+  finding.message = "other targets of the file have " + counted(missing.size(), "kernel") + " that " + gpu.processor +
+                    " lacks: " + name_a_few(missing) +
+                    "; launching one fails with hipErrorInvalidDeviceFunction (\"invalid device function\")";
+  finding.fix = "harmless where the library never launches them on " + gpu.processor +
+                "; if it does, use a version that was built whole for it";
+  court.add(std::move(finding));
+}
+
+} // namespace
+
+void judge_kernels(Court &court) {
+  std::vector<DeviceUnit> units = device_units(court.inventory);
+  std::erase_if(units, [](const DeviceUnit &unit) { return unit.set || unit.of_libraries; });
+  for (size_t i = 0; i < court.machines.size(); ++i) {
+    const Machine &machine = court.machines[i];
+    if (!machine.judge_gpus) continue;
+    bool any_visible = std::ranges::any_of(machine.gpus, &Gpu::visible);
+    std::vector<TargetId> seen;
+    for (const Gpu &gpu : machine.gpus) {
+      const TargetId &target = gpu.loader_target();
+      if ((any_visible && !gpu.visible) || std::ranges::find(seen, target) != seen.end()) continue;
+      seen.push_back(target);
+      for (const DeviceUnit &unit : units) judge_file(court, static_cast<int>(i), unit, target);
+    }
+  }
+}
+
+} // namespace isa_audit

@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include "unit/verdict/world.h"
+
+namespace isa_audit::test {
+namespace {
+
+std::vector<Finding> missing(const World &world, const Machine &machine) {
+  std::vector<Finding> out = judge(world.inventory, {machine}, {}).findings;
+  std::erase_if(out, [](const Finding &f) { return f.rule != "gpu-kernels-missing"; });
+  return out;
+}
+
+// An image of gfx942 with three kernels and gfx90a with the first only.
+DeviceImage uneven() {
+  DeviceImage out = image({"gfx90a", "gfx942"}, {"a", "b", "c"});
+  out.code_objects[0].kernels = {0};
+  return out;
+}
+
+TEST(JudgeKernels, ATargetBuiltByHalf) {
+  World world;
+  world.device_file("a.so", {uneven()});
+  auto found = missing(world, gpus({"gfx90a:sramecc+:xnack-"}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].level, Level::warning);
+  EXPECT_EQ(found[0].holds, "gfx90a has 1 of 3 kernels");
+  EXPECT_NE(found[0].message.find("2 kernels that gfx90a lacks: b, c;"), std::string::npos) << found[0].message;
+  EXPECT_TRUE(missing(world, gpus({"gfx942:sramecc+:xnack-"})).empty());
+}
+
+TEST(JudgeKernels, AnotherImageMayHaveThem) {
+  World world;
+  world.device_file("a.so", {uneven(), image({"gfx90a"}, {"b", "c"})});
+  EXPECT_TRUE(missing(world, gpus({"gfx90a:sramecc+:xnack-"})).empty());
+}
+
+TEST(JudgeKernels, AnImageWithoutTheTargetIsNoneOfThem) {
+  World world;
+  world.device_file("a.so", {image({"gfx90a", "gfx942"}), image({"gfx942"}, {"other"})});
+  EXPECT_TRUE(missing(world, gpus({"gfx90a:sramecc+:xnack-"})).empty());
+}
+
+TEST(JudgeKernels, UnknownKernelsSayNothing) {
+  World world;
+  DeviceImage one = uneven();
+  one.code_objects[1].kernels_known = false;
+  world.device_file("a.so", {one});
+  EXPECT_TRUE(missing(world, gpus({"gfx90a:sramecc+:xnack-"})).empty());
+}
+
+} // namespace
+} // namespace isa_audit::test
