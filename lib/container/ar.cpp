@@ -27,7 +27,7 @@ std::optional<uint64_t> decimal(std::string_view field) {
   return error == std::errc() && end == field.data() + field.size() && !field.empty() ? std::optional(value) : std::nullopt;
 }
 
-Member make_member(Bytes content, Origin origin) {
+Member make_member(const Bytes &content, Origin origin) {
   Member member;
   member.origin = std::move(origin);
   member.size = content.size();
@@ -88,7 +88,7 @@ private:
     // Libraries hold many members of one name.
     std::string path = shown;
     for (uint64_t &next = next_[shown]; !used_.insert(path).second;) path = shown + "#" + std::to_string(++next + 1);
-    feed_.member(make_member(std::move(content), {input_, prefix_ + path, "", 0}));
+    feed_.member(make_member(content, {input_, prefix_ + path, "", 0}));
   }
 
   void tell(std::string message) {
