@@ -22,6 +22,7 @@ struct Group {
   std::vector<const Finding *> findings;
   size_t files = 0;      // binaries
   size_t host_files = 0; // with x86-64 code
+  size_t split = 0;      // with device code in kpack archives
   bool guards_known = true;
   IsaSet used;
 };
@@ -33,6 +34,7 @@ std::vector<Group> make_groups(const TextContext &context) {
   for (const Binary &binary : context.inventory.binaries) {
     Group &group = groups[{binary.origin.input, binary.distribution}];
     ++group.files;
+    group.split += binary.device && binary.device->external;
     if (!binary.host) continue;
     ++group.host_files;
     group.guards_known &= binary.host->guards_analysed;
@@ -131,10 +133,15 @@ std::string held_text(const Group &group) {
   return join_targets({targets.begin(), targets.end()}, 12);
 }
 
+// What is said of a group without device code of its own.
+std::string no_code_text(const Group &group) {
+  return group.split ? "device code of " + counted_text(group.split, "file") + " in kpack archives" : "no device code";
+}
+
 void gpu_clauses(const Group &group, int index, const Machine &machine, Clauses &out) {
   if (!machine.judge_gpus) return;
   if (group.units.empty()) {
-    out.push_back("no device code");
+    out.push_back(no_code_text(group));
     return;
   }
   if (machine.gpus.empty()) {
@@ -205,7 +212,7 @@ void cpu_clauses(const Group &group, int index, const std::string &cpu, Clauses 
 
 void gate_clauses(const TextContext &context, const Group &group, Clauses &out) {
   const Policy &policy = context.report.policy;
-  if (!policy.required.empty() && group.units.empty()) out.push_back("no device code");
+  if (!policy.required.empty() && group.units.empty()) out.push_back(no_code_text(group));
   if (!policy.required.empty() && !group.units.empty()) {
     ProcessorClauses clauses(group, -1);
     for (const TargetId &target : policy.required) clauses.add(target.text());
@@ -220,7 +227,7 @@ void gate_clauses(const TextContext &context, const Group &group, Clauses &out) 
 
 // What is there, when nothing is judged.
 void inventory_clauses(const Group &group, Clauses &out) {
-  out.push_back(group.units.empty() ? "no device code" : "device code for " + held_text(group));
+  out.push_back(group.units.empty() ? no_code_text(group) : "device code for " + held_text(group));
   if (group.host_files)
     out.push_back(fmt::format("{} with {}", counted_text(group.host_files, "x86-64 file"), describe_isa(group.used)));
 }

@@ -49,7 +49,8 @@ std::optional<Elf> audit_one(const BinaryToAudit &one, const DeviceLimits &limit
     bool object = bytes->size() > 18 && read_le<uint16_t>(bytes->data() + 16) == llvm::ELF::ET_REL;
     const std::optional<DeviceCode> &device = out.binary.device;
     bool bare = !device || (device->empty() && device->nvidia.empty() && !device->external);
-    if (object && bare && !one.member->is_input && one.member->origin.path.find(".a!") != std::string::npos) out.audited = false;
+    if (object && bare && !one.member->is_input && one.member->origin.path.find(".a!") != std::string::npos)
+      out.audited = false;
     return elf;
   }
   if (one.kind == MemberKind::pe) {
