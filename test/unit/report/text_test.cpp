@@ -165,6 +165,16 @@ TEST(Text, NothingToAuditIsSaid) {
   EXPECT_TRUE(mentions(write_text(scene.report(), scene.style), "nothing to audit"));
 }
 
+TEST(Text, CodeInKpackArchivesIsNoAbsence) {
+  Scene scene{"", World("lib", "directory"), {gpus({"gfx1100"})}, {}, {}};
+  scene.world.file("liba.so").device.emplace().external = {"liba.so", {"a_@GFXARCH@.kpack"}, {0}};
+  std::string text = write_text(scene.report(), scene.style);
+  EXPECT_TRUE(mentions(text, "device code of 1 file in kpack archives")) << text;
+  EXPECT_FALSE(mentions(text, "no device code")) << text;
+  std::string json = write_json(scene.report());
+  EXPECT_TRUE(mentions(json, "\"archive\": \"a_@GFXARCH@.kpack\"")) << json;
+}
+
 TEST(Writers, KnowTheirFormats) {
   for (const char *format : {"text", "json"})
     EXPECT_TRUE(std::ranges::any_of(writers(), [&](const Writer &w) { return w.format == format; })) << format;
