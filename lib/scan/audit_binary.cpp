@@ -1,5 +1,6 @@
 #include "audit_binary.h"
 
+#include "isa-audit/base/discard.h"
 #include "isa-audit/host/analyse.h"
 #include "llvm/BinaryFormat/ELF.h"
 
@@ -34,6 +35,16 @@ void audit_pe(const Bytes &bytes, bool is_input, const DeviceLimits &limits, con
   out.binary.device = std::move(code);
 }
 
+// Plain bundles are most of a large HIP library, and have been read: an inflated member needs less memory from here on.
+void discard_bundles(const Bytes &bytes, const DeviceCode &device) {
+  for (const DeviceImage &image : device.images) {
+    if (image.carrier != Carrier::bundle) continue;
+    uint64_t size = 0;
+    for (const CodeObject &object : image.code_objects) size = std::max(size, object.offset + object.size);
+    discard(bytes, image.pos, size);
+  }
+}
+
 std::optional<Elf> audit_one(const BinaryToAudit &one, const DeviceLimits &limits, const ParallelFor &parallel) {
   AuditedBinary &out = *one.result;
   out.binary.origin = one.member->origin;
@@ -45,6 +56,7 @@ std::optional<Elf> audit_one(const BinaryToAudit &one, const DeviceLimits &limit
   }
   if (one.kind == MemberKind::elf) {
     std::optional<Elf> elf = audit_elf(*bytes, limits, parallel, out);
+    if (one.member->anonymous && out.binary.device) discard_bundles(*bytes, *out.binary.device);
     // Static libraries hold thousands of objects that are host code alone: nothing runs them before they are linked.
     bool object = bytes->size() > 18 && read_le<uint16_t>(bytes->data() + 16) == llvm::ELF::ET_REL;
     const std::optional<DeviceCode> &device = out.binary.device;
