@@ -120,7 +120,10 @@ std::string build_advice(const Project &project, const std::string &wanted, cons
 std::string gpu_advice(const Project &project, const Gpu &gpu, const std::vector<std::string> &holds) {
   const std::string &processor = gpu.loader_target().processor;
   std::string what = project.name.empty() ? "a build" : "a build of " + project.name;
-  std::string out = "install " + what + " for " + processor + ", or build it with " + build_advice(project, processor, {});
+  std::string out;
+  if (gpu.effective && gpu.effective->processor != gpu.target.processor)
+    out = "unset HSA_OVERRIDE_GFX_VERSION: the GPU is " + gpu.target.processor + " and only poses as " + processor + "; or ";
+  out += "install " + what + " for " + processor + ", or build it with " + build_advice(project, processor, {});
   const Processor *row = find_processor(processor);
   if (row && !row->generic.empty()) out += "; " + std::string(row->generic) + " covers " + processor + " too";
   std::string model = gpu.effective ? "" : poses_as(processor, holds);

@@ -24,29 +24,37 @@ public:
   const std::vector<Machine> &machines;
   const Policy &policy;
 
-  // Keeps `finding`, at the level that the policy has for its rule if it has one, unless the rule is allowed. True if kept.
-  bool add(Finding finding);
+  // Keeps `finding`, at the level that the policy has for its rule if it has one; apart from the others if it is allowed.
+  void add(Finding finding);
   // Something owned by `distribution` was judged (of the input itself when empty).
   void count(Side side, Fate fate, uint32_t input, const std::string &distribution);
-  // add() and count(): an allowed finding leaves its subject served.
+  // add() and count(). An allowed finding leaves the fate as it is: it says what fails a run, not what the file holds.
   void rule_on(Side side, Fate fate, Finding finding);
   // The distribution could not be read whole.
   static constexpr uint32_t kNoInput = UINT32_MAX;
   void mark_incomplete(uint32_t input, const std::string &distribution);
+  // The distribution was read and holds nothing that a CPU or a GPU runs.
+  void mark_plain(uint32_t input, const std::string &distribution);
+  // Every way into the distribution fails, whatever else of it is served. kNoInput: into everything.
+  void mark_dead(uint32_t input, const std::string &distribution);
+  // An input of which nothing can be said: no answer to a gate.
+  void mark_unanswered() { unanswered_ = true; }
+  bool is_allowed(std::string_view rule) const;
 
   Judgement finish();
 
 private:
   struct Tally {
     std::array<std::array<uint64_t, 4>, 2> counts{}; // side, fate
-    bool incomplete = false;
+    bool incomplete = false, plain = false, dead = false;
     Verdict verdict() const;
   };
 
   Tally *tally_of(uint32_t input, const std::string &distribution); // nullptr: of a machine, not of an input
   int exit_code() const;
 
-  std::vector<Finding> findings_;
+  std::vector<Finding> findings_, allowed_;
+  bool unanswered_ = false;
   Tally all_;
   std::vector<Tally> distributions_, inputs_;
   std::map<std::pair<uint32_t, std::string>, size_t> index_; // (input, name) → distribution

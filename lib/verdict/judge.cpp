@@ -1,7 +1,8 @@
 // judge() runs the parts one after the other; each adds findings and counts fates. A verdict is the worse of the two sides,
 // GPU and CPU. One side is not served when everything on it failed, partly served when something failed or has holes, and
 // open (not judged) when something could not be decided. Holes in the input make a verdict incomplete unless it is bad
-// already: what is missing cannot make it better.
+// already: what is missing cannot make it better. What the policy allows is no finding, but the verdict tells of it: it is made
+// of facts.
 #include "isa-audit/verdict/judge.h"
 
 #include <algorithm>
@@ -28,11 +29,12 @@ Court::Court(const Inventory &inventory, const std::vector<Machine> &machines, c
     index_.emplace(std::pair(inventory.distributions[i].input, inventory.distributions[i].name), i);
 }
 
-bool Court::add(Finding finding) {
-  if (std::ranges::find(policy.allowed, finding.rule) != policy.allowed.end()) return false;
+bool Court::is_allowed(std::string_view rule) const { return std::ranges::find(policy.allowed, rule) != policy.allowed.end(); }
+
+void Court::add(Finding finding) {
   if (auto at = policy.levels.find(finding.rule); at != policy.levels.end()) finding.level = at->second;
-  findings_.push_back(std::move(finding));
-  return true;
+  std::vector<Finding> &where = is_allowed(finding.rule) ? allowed_ : findings_;
+  where.push_back(std::move(finding));
 }
 
 Court::Tally *Court::tally_of(uint32_t input, const std::string &distribution) {
@@ -48,14 +50,23 @@ void Court::count(Side side, Fate fate, uint32_t input, const std::string &distr
 
 void Court::rule_on(Side side, Fate fate, Finding finding) {
   bool of_machine = finding.origin.path.empty() && finding.machine >= 0;
-  uint32_t input = of_machine ? kNoInput : finding.origin.input;
-  std::string distribution = finding.distribution;
-  count(side, add(std::move(finding)) ? fate : Fate::served, input, distribution);
+  count(side, fate, of_machine ? kNoInput : finding.origin.input, finding.distribution);
+  add(std::move(finding));
 }
 
 void Court::mark_incomplete(uint32_t input, const std::string &distribution) {
   all_.incomplete = true;
   if (Tally *tally = tally_of(input, distribution)) tally->incomplete = true;
+}
+
+void Court::mark_plain(uint32_t input, const std::string &distribution) {
+  if (inventory.binaries.empty()) all_.plain = true;
+  if (Tally *tally = tally_of(input, distribution)) tally->plain = true;
+}
+
+void Court::mark_dead(uint32_t input, const std::string &distribution) {
+  Tally *tally = input == kNoInput ? &all_ : tally_of(input, distribution);
+  if (tally) tally->dead = true;
 }
 
 Verdict Court::Tally::verdict() const {
@@ -70,9 +81,10 @@ Verdict Court::Tally::verdict() const {
     else if (failed || partial)
       worst = std::max(worst, Verdict::partly_served);
   }
+  if (dead) return Verdict::not_served;
   if (worst != Verdict::served) return worst;
   if (incomplete) return Verdict::incomplete;
-  return judged && !open ? Verdict::served : Verdict::not_judged;
+  return (judged && !open) || (!judged && plain) ? Verdict::served : Verdict::not_judged;
 }
 
 int Court::exit_code() const {
@@ -84,22 +96,32 @@ int Court::exit_code() const {
   if (std::ranges::any_of(findings_, fails)) return 1;
   bool unread = std::ranges::any_of(inventory.problems, [](const Problem &p) { return p.level == Level::error; });
   bool nothing = inventory.binaries.empty() && inventory.distributions.empty();
-  return unread || nothing ? 2 : 0;
+  return unread || nothing || unanswered_ ? 2 : 0;
 }
 
-Judgement Court::finish() {
-  std::ranges::sort(findings_, [](const Finding &a, const Finding &b) {
+namespace {
+
+void put_in_order(std::vector<Finding> &findings) {
+  std::ranges::sort(findings, [](const Finding &a, const Finding &b) {
     if (a.level != b.level) return a.level > b.level;
     if (a.rule != b.rule) return a.rule < b.rule;
     if (a.origin != b.origin) return a.origin < b.origin;
     if (a.subject != b.subject) return a.subject < b.subject;
     return a < b;
   });
-  auto [first, last] = std::ranges::unique(findings_);
-  findings_.erase(first, last);
+  auto [first, last] = std::ranges::unique(findings);
+  findings.erase(first, last);
+}
+
+} // namespace
+
+Judgement Court::finish() {
+  put_in_order(findings_);
+  put_in_order(allowed_);
   Judgement out;
   out.exit_code = exit_code();
   out.findings = std::move(findings_);
+  out.allowed = std::move(allowed_);
   out.verdict = all_.verdict();
   for (const Tally &tally : distributions_) out.distributions.push_back(tally.verdict());
   for (const Tally &tally : inputs_) out.inputs.push_back(tally.verdict());

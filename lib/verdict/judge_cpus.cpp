@@ -1,6 +1,8 @@
 // Host code against a CPU: the machine's (cpu-feature-missing and its kin) or that of --max-cpu (cpu-level-exceeded). One
 // finding a file and strength; its subject lists the features, joined by commas.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "advice.h"
 #include "court.h"
@@ -77,10 +79,20 @@ Fate judge_strength(Court &court, const Judged &j, Strength strength, const IsaS
   finding.level = at_start && sure ? Level::error : Level::warning;
   finding.message = j.cpu_name + " lacks " + join(lacking.names(), " ") + ": " + when(strength) + " " +
                     (finding.level == Level::error ? "ends" : "may end") + " in SIGILL (\"Illegal instruction\")";
-  if (is_open(j, strength)) finding.message += kGuardsUnknown;
   finding.fix = cpu_advice(j.binary.distribution, &j.cpu, !is_open(j, strength));
-  Fate fate = finding.level == Level::error ? Fate::failed : is_open(j, strength) ? Fate::open : Fate::partial;
-  return court.add(std::move(finding)) ? fate : Fate::served;
+  Fate fate = finding.level == Level::error ? Fate::failed : Fate::partial;
+  if (is_open(j, strength)) {
+    finding.message += kGuardsUnknown;
+    fate = Fate::open;
+  } else if (strength == Strength::unguarded) {
+    finding.message = j.cpu_name + " lacks " + join(lacking.names(), " ") +
+                      ": no run-time check was found for this code; without one, running it ends in SIGILL "
+                      "(\"Illegal instruction\")";
+    finding.fix = "there may be a check that was not recognised; only if it crashes: " + finding.fix;
+    fate = Fate::served; // a doubt, not a fact
+  }
+  court.add(std::move(finding));
+  return fate;
 }
 
 Fate judge_calls(Court &court, const Judged &j) {
@@ -100,7 +112,8 @@ Fate judge_calls(Court &court, const Judged &j) {
                     (count > 3 ? " or one of " + std::to_string(count - 3) + " more" : "") +
                     " may end in SIGILL (\"Illegal instruction\")";
   finding.fix = cpu_advice(j.binary.distribution, &j.cpu, true);
-  return court.add(std::move(finding)) ? Fate::partial : Fate::served;
+  court.add(std::move(finding));
+  return Fate::partial;
 }
 
 // glibc 2.33 and newer refuses a file whose note asks for more than the CPU's level, whatever its code does.
@@ -115,7 +128,8 @@ Fate judge_declared(Court &court, const Judged &j) {
                     ": glibc 2.33 and newer refuses to load the file (\"CPU ISA level "
                     "is lower than required\")";
   finding.fix = cpu_advice(j.binary.distribution, &j.cpu, true);
-  return court.add(std::move(finding)) ? Fate::failed : Fate::served;
+  court.add(std::move(finding));
+  return Fate::failed;
 }
 
 void note_guarded(Court &court, const Judged &j) {
@@ -137,7 +151,7 @@ void warn_different(Court &court, const Judged &j) {
   court.rule_on(Side::cpu, Fate::partial, std::move(finding));
 }
 
-void judge_host(Court &court, const Judged &j) {
+Fate judge_host(Court &court, const Judged &j) {
   Fate fate = judge_declared(court, j);
   fate = std::max(fate, judge_strength(court, j, Strength::load, j.host.at_load));
   fate = std::max(fate, judge_strength(court, j, Strength::import, j.host.at_import));
@@ -146,6 +160,53 @@ void judge_host(Court &court, const Judged &j) {
   court.count(Side::cpu, fate, j.binary.origin.input, j.binary.distribution);
   note_guarded(court, j);
   warn_different(court, j);
+  return fate;
+}
+
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// What Python imports, by its name (PEP 3149) or by a root that was found in it.
+bool is_module(const Binary &binary) {
+  std::string_view name = file_name(binary.origin.path);
+  if (name.find(".cpython-") != std::string_view::npos || name.ends_with(".abi3.so")) return true;
+  return !binary.host->at_call.empty() || std::ranges::any_of(binary.host->evidence, [](const Evidence &e) {
+    return !e.path.empty() && e.path.front().starts_with("PyInit_");
+  });
+}
+
+// Adds to `failed` (indices of binaries) what needs one of them, directly or not, within an input.
+void add_dependents(const Inventory &inventory, std::set<size_t> &failed) {
+  std::set<std::pair<uint32_t, std::string_view>> names;
+  for (size_t i : failed) names.emplace(inventory.binaries[i].origin.input, file_name(inventory.binaries[i].origin.path));
+  for (bool more = !failed.empty(); more;) {
+    more = false;
+    for (size_t i = 0; i < inventory.binaries.size(); ++i) {
+      const Binary &binary = inventory.binaries[i];
+      auto is_lost = [&](const std::string &needed) { return names.contains({binary.origin.input, needed}); };
+      if (failed.contains(i) || std::ranges::none_of(binary.needed, is_lost)) continue;
+      failed.insert(i);
+      names.emplace(binary.origin.input, file_name(binary.origin.path));
+      more = true;
+    }
+  }
+}
+
+// A distribution of which every module fails is not served, whatever libraries it brings along.
+void mark_dead(Court &court, std::set<size_t> failed) {
+  const Inventory &inventory = court.inventory;
+  if (failed.empty()) return;
+  add_dependents(inventory, failed);
+  std::map<std::pair<uint32_t, std::string>, bool> dead;
+  for (size_t i = 0; i < inventory.binaries.size(); ++i) {
+    const Binary &binary = inventory.binaries[i];
+    if (!binary.host || !is_module(binary)) continue;
+    auto at = dead.try_emplace({binary.origin.input, binary.distribution}, true).first;
+    at->second = at->second && failed.contains(i);
+  }
+  for (const auto &[key, is_dead] : dead)
+    if (is_dead) court.mark_dead(key.first, key.second);
+  auto is_dead = [](const auto &entry) { return entry.second; };
+  if (!dead.empty() && std::ranges::all_of(dead, is_dead)) court.mark_dead(Court::kNoInput, "");
 }
 
 Fate judge_excess(Court &court, const Judged &j, Strength strength, const IsaSet &needed) {
@@ -155,7 +216,8 @@ Fate judge_excess(Court &court, const Judged &j, Strength strength, const IsaSet
   finding.message = "uses " + join(lacking.names(), " ") + " beyond " + j.cpu_name;
   if (is_open(j, strength)) finding.message += kGuardsUnknown;
   finding.fix = cpu_advice(j.binary.distribution, nullptr, true);
-  return court.add(std::move(finding)) ? Fate::failed : Fate::served;
+  court.add(std::move(finding));
+  return Fate::failed;
 }
 
 } // namespace
@@ -164,9 +226,14 @@ void judge_cpus(Court &court) {
   for (size_t i = 0; i < court.machines.size(); ++i) {
     const std::optional<Cpu> &cpu = court.machines[i].cpu;
     if (!cpu) continue;
-    for (const Binary &binary : court.inventory.binaries)
-      if (binary.host)
-        judge_host(court, {binary, *binary.host, static_cast<int>(i), *cpu, cpu->name.empty() ? "the CPU" : cpu->name});
+    std::set<size_t> failed;
+    for (size_t k = 0; k < court.inventory.binaries.size(); ++k) {
+      const Binary &binary = court.inventory.binaries[k];
+      if (!binary.host) continue;
+      Judged j{binary, *binary.host, static_cast<int>(i), *cpu, cpu->name.empty() ? "the CPU" : cpu->name};
+      if (judge_host(court, j) == Fate::failed) failed.insert(k);
+    }
+    mark_dead(court, std::move(failed));
   }
 }
 

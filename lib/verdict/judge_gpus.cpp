@@ -246,7 +246,10 @@ void tell_no_gpu(Court &court, int machine) {
   finding.machine = machine;
   finding.message = "no GPU was found on this machine: GPU code was not judged";
   finding.fix = "name the GPU to judge for, for example --gpu gfx942; --gpu none if none is meant";
-  court.rule_on(Side::gpu, Fate::open, std::move(finding));
+  if (court.inventory.binaries.empty())
+    court.add(std::move(finding)); // no GPU would change anything
+  else
+    court.rule_on(Side::gpu, Fate::open, std::move(finding));
 }
 
 } // namespace

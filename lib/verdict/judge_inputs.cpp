@@ -1,5 +1,6 @@
 // What is said of whole inputs: that something could not be read, and that there is no GPU code in them.
 #include <map>
+#include <set>
 
 #include "court.h"
 #include "isa-audit/verdict/device_units.h"
@@ -10,7 +11,7 @@ namespace {
 
 struct Reading {
   uint64_t errors = 0;
-  uint64_t binaries = 0;
+  uint64_t binaries = 0, distributions = 0;
   bool external = false, hip_host = false, amd_code = false;
 };
 
@@ -25,6 +26,8 @@ std::vector<Reading> read_inputs(const Inventory &inventory, const std::vector<D
     reading.external |= binary.device && binary.device->external;
     reading.hip_host |= binary.device && binary.device->hip_host;
   }
+  for (const Distribution &d : inventory.distributions)
+    if (d.input < out.size()) ++out[d.input].distributions;
   for (const DeviceUnit &unit : units)
     if (unit.origin.input < out.size()) out[unit.origin.input].amd_code = true;
   return out;
@@ -53,11 +56,11 @@ void tell_incomplete(Court &court, uint32_t input, const Reading &reading) {
   Finding finding = make_finding("input-incomplete", {input, "", "", 0}, "");
   if (reading.binaries == 0) {
     finding.level = Level::error;
-    finding.message = "nothing could be read of this input";
+    finding.message = "nothing of this input could be audited";
   } else {
     finding.message = counted(reading.errors, "part") + " of this input could not be read and may change the verdict";
   }
-  finding.fix = "see the problems; fetch or build the damaged files again";
+  finding.fix = "see the problems";
   court.add(std::move(finding));
 }
 
@@ -88,7 +91,24 @@ void tell_no_device_code(Court &court, uint32_t input, const Reading &reading) {
   for (const TargetId &target : court.policy.required) required.push_back(target.text());
   finding.subject = join_targets(required);
   finding.fix = "--allow no-device-code if this input needs none";
-  court.rule_on(Side::gpu, Fate::failed, std::move(finding));
+  // To allow it is to say that an input may come without.
+  court.count(Side::gpu, court.is_allowed(finding.rule) ? Fate::served : Fate::failed, input, finding.distribution);
+  court.add(std::move(finding));
+}
+
+// Distributions without a binary; of one that was named and did not tell all its files nothing is known.
+void mark_plain(Court &court, const std::vector<Reading> &readings) {
+  const Inventory &inventory = court.inventory;
+  std::set<std::pair<uint32_t, std::string_view>> native;
+  for (const Binary &binary : inventory.binaries) native.emplace(binary.origin.input, binary.distribution);
+  std::set<uint32_t> doubtful;
+  for (const Problem &problem : inventory.problems)
+    if (problem.origin.input < inventory.inputs.size() && inventory.inputs[problem.origin.input].kind == "distribution")
+      doubtful.insert(problem.origin.input);
+  for (const Distribution &d : inventory.distributions)
+    if (d.input < readings.size() && !readings[d.input].errors && !doubtful.contains(d.input) &&
+        !native.contains({d.input, d.name}))
+      court.mark_plain(d.input, d.name);
 }
 
 } // namespace
@@ -101,11 +121,14 @@ void judge_inputs(Court &court) {
   for (uint32_t input = 0; input < readings.size(); ++input) {
     const Reading &reading = readings[input];
     if (reading.errors) tell_incomplete(court, input, reading);
-    // Of an input that could not be read nobody knows what it holds.
-    bool unread = reading.errors && reading.binaries == 0;
     // Code in kpack archives is judged where they are.
-    if (gpus_judged && !reading.amd_code && !reading.external && !unread) tell_no_device_code(court, input, reading);
+    if (reading.amd_code || reading.external) continue;
+    // What an input holds that could not be read whole, or in which nothing was known, nobody can say.
+    bool known = !reading.errors && reading.binaries + reading.distributions > 0;
+    if (!court.policy.required.empty() && !known) court.mark_unanswered();
+    if (gpus_judged && known) tell_no_device_code(court, input, reading);
   }
+  mark_plain(court, readings);
 }
 
 } // namespace isa_audit

@@ -17,7 +17,7 @@ struct Policy {
   std::vector<TargetId> required;      // --require
   std::optional<Cpu> max_cpu;          // --max-cpu
   std::map<std::string, Level> levels; // --deny (error), --warn: rule → level
-  std::vector<std::string> allowed;    // --allow: rules whose findings are dropped
+  std::vector<std::string> allowed;    // --allow: rules whose findings are dropped; a fact they tell of remains one
   FailOn fail_on = FailOn::error;
 };
 
@@ -26,6 +26,7 @@ const char *verdict_name(Verdict verdict); // "served", "partly-served", …
 
 struct Judgement {
   std::vector<Finding> findings;         // by level (errors first), rule, origin, subject
+  std::vector<Finding> allowed;          // dropped by the policy, in the same order; the verdict stands all the same
   Verdict verdict = Verdict::not_judged; // of everything
   std::vector<Verdict> distributions;    // of each distribution of the inventory
   std::vector<Verdict> inputs;           // of what no distribution owns, for each input

@@ -63,6 +63,41 @@ TEST(JudgeCpu, CallsNameTheirFunctions) {
   EXPECT_TRUE(mentions(j.findings[0].message, "calling kern.dot may end"));
 }
 
+TEST(JudgeCpu, UnguardedAloneIsADoubtAndNoVerdict) {
+  HostCode code = host({Feature::avx512f});
+  code.guards_analysed = true;
+  Judgement j = on(code, 3);
+  ASSERT_EQ(rules_of(j), std::vector<std::string>{"cpu-feature-missing"});
+  EXPECT_EQ(j.findings[0].level, Level::warning);
+  EXPECT_TRUE(mentions(j.findings[0].message, "no run-time check was found"));
+  EXPECT_TRUE(mentions(j.findings[0].fix, "only if it crashes"));
+  EXPECT_EQ(j.verdict, Verdict::served);
+}
+
+HostCode fails_at(Strength strength) {
+  HostCode out = analysed();
+  (strength == Strength::load ? out.at_load : out.at_import) = {Feature::avx512f};
+  out.evidence = {{Feature::avx512f, strength, Grade::certain, 0x10, "f", "62", "vaddps zmm0, zmm0, zmm1", {}, ""}};
+  return out;
+}
+
+TEST(JudgeCpu, NotServedWhenEveryModuleFails) {
+  auto verdict = [](const World &world) { return judge(world.inventory, {cpu("x86-64-v3", level_set(3))}, {}).verdict; };
+  World only;
+  only.host_file("kern/_C.cpython-312-x86_64-linux-gnu.so", fails_at(Strength::import))
+      .host_file("kern.libs/libomp.so", analysed());
+  EXPECT_EQ(verdict(only), Verdict::not_served);
+  World one_of_two = only;
+  one_of_two.host_file("kern/_D.abi3.so", analysed());
+  EXPECT_EQ(verdict(one_of_two), Verdict::partly_served);
+  World library; // the module is well, but what it needs, by way of another, is not
+  library.host_file("kern.libs/libdeep.so", fails_at(Strength::load)).file("kern.libs/libmid.so").needed = {"libdeep.so"};
+  library.host_file("kern/_C.abi3.so", analysed());
+  EXPECT_EQ(verdict(library), Verdict::partly_served);
+  library.inventory.binaries.back().needed = {"libc.so.6", "libmid.so"};
+  EXPECT_EQ(verdict(library), Verdict::not_served);
+}
+
 TEST(JudgeCpu, GuardedIsANote) {
   HostCode code = analysed();
   code.guarded = {Feature::avx512f};

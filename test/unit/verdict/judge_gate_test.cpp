@@ -90,6 +90,28 @@ TEST(Require, EachInputNeedsDeviceCode) {
   EXPECT_EQ(j.exit_code, 0);
 }
 
+TEST(Require, AnInputThatCannotBeAuditedGetsNoAnswer) {
+  World damaged;
+  damaged.problem(Level::error, "kern.whl", "is no zip archive");
+  World empty("notes", "directory"), nested; // the last with an archive that was not opened
+  nested.problem(Level::warning, "inner.zip", "archive nested deeper than --archive-depth: not looked into");
+  World torn; // has a file without device code, but not all could be read
+  torn.distribution("kern").host_file("a.so", host({}), "kern").problem(Level::error, "b.so", "is cut short");
+  for (const World &world : {damaged, empty, nested, torn}) {
+    Judgement j = judge(world.inventory, {}, require({"gfx942"}));
+    EXPECT_FALSE(std::ranges::any_of(j.findings, [](const Finding &f) { return f.rule == "no-device-code"; }));
+    EXPECT_EQ(j.exit_code, 2);
+  }
+  World pure; // definite: it was read and has none
+  pure.distribution("pure");
+  EXPECT_EQ(judge(pure.inventory, {}, require({"gfx942"})).exit_code, 1);
+  World mixed; // a good input does not answer for one that holds nothing
+  mixed.device_file("a.so", {image({"gfx942"})}).input("notes", "directory");
+  EXPECT_EQ(judge(mixed.inventory, {}, require({"gfx942"})).exit_code, 2);
+  mixed.device_file("b.so", {image({"gfx90a"})});
+  EXPECT_EQ(judge(mixed.inventory, {}, require({"gfx942"})).exit_code, 1);
+}
+
 TEST(MaxCpu, GuardedCodeNeverCounts) {
   World world;
   HostCode code = host({Feature::avx2});

@@ -173,6 +173,10 @@ TEST(JudgeGpu, TheOverrideIsWhatTheLoaderSees) {
   EXPECT_EQ(j.findings[0].subject, "gfx1031");
   EXPECT_TRUE(mentions(j.findings[0].message, "HSA_OVERRIDE_GFX_VERSION=10.3.0"));
   EXPECT_EQ(j.verdict, Verdict::served);
+  machine.gpus[0].effective = target("gfx1100"); // what is missing is missing because of it
+  j = judged(world, machine);
+  ASSERT_EQ(j.findings[0].rule, "gpu-target-missing");
+  EXPECT_TRUE(j.findings[0].fix.starts_with("unset HSA_OVERRIDE_GFX_VERSION: the GPU is gfx1031")) << j.findings[0].fix;
 }
 
 TEST(JudgeGpu, AGpuWithoutCodeTakesItFromThoseBehindIt) {

@@ -25,7 +25,10 @@ TEST(Judge, PolicyChangesLevels) {
   allow.allowed = {"gpu-target-partial"};
   Judgement j = judge(world.inventory, {machine}, allow);
   EXPECT_TRUE(j.findings.empty());
-  EXPECT_EQ(j.verdict, Verdict::served);
+  ASSERT_EQ(j.allowed.size(), 1u);
+  EXPECT_EQ(j.allowed[0].rule, "gpu-target-partial");
+  EXPECT_EQ(j.verdict, Verdict::partly_served); // what the file lacks it lacks
+  EXPECT_EQ(j.exit_code, 0);
 }
 
 TEST(Judge, UnreadableInputIsTwoUnlessSomethingIsDefinite) {
@@ -83,6 +86,32 @@ TEST(Judge, NothingToAuditIsTwo) {
   EXPECT_EQ(judge(world.inventory, {gpus({})}, {}).verdict, Verdict::not_judged);
   world.distribution("pure-python"); // a definite answer: nothing in it depends on a GPU or CPU
   EXPECT_EQ(judge(world.inventory, {gpus({})}, {}).exit_code, 0);
+}
+
+TEST(Judge, WithoutBinariesADistributionIsServedByAnything) {
+  World world;
+  world.distribution("pure");
+  for (const Machine &machine : {gpus({"gfx1100"}), gpus({}), cpu("x86-64-v1", level_set(1)), Machine()}) {
+    Judgement j = judge(world.inventory, {machine}, {});
+    EXPECT_EQ(j.verdict, Verdict::served);
+    EXPECT_EQ(j.distributions, std::vector<Verdict>{Verdict::served});
+    EXPECT_EQ(j.exit_code, 0);
+  }
+  world.problem(Level::error, "gap.so", "is cut short");
+  EXPECT_EQ(judge(world.inventory, {gpus({"gfx1100"})}, {}).verdict, Verdict::incomplete);
+  // Of one that was named and does not tell its files nothing is known.
+  World named("pure", "distribution");
+  named.distribution("pure").problem(Level::note, "", "nothing lists its files");
+  EXPECT_EQ(judge(named.inventory, {gpus({"gfx1100"})}, {}).verdict, Verdict::not_judged);
+}
+
+// Beside a distribution that fails, one that needs nothing does not turn all of it into "partly".
+TEST(Judge, PureDistributionsDoNotWeighOnTheWhole) {
+  World world("env", "directory");
+  world.distribution("kern").device_file("kern.so", {image({"gfx90a"})}, "kern").distribution("pure");
+  Judgement j = judge(world.inventory, {gpus({"gfx1100"})}, {});
+  EXPECT_EQ(j.verdict, Verdict::not_served);
+  EXPECT_EQ(j.distributions, (std::vector<Verdict>{Verdict::not_served, Verdict::served}));
 }
 
 TEST(Judge, VerdictIsTheWorseOfBothSides) {
