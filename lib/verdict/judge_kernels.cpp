@@ -1,6 +1,7 @@
 // Kernels that a file has for other targets but not for a GPU it serves. Where an image has nothing at all for the GPU, that is
 // gpu-target-partial; here the code object is there and holds less than its alternatives do.
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "court.h"
@@ -24,18 +25,28 @@ void add_alternatives(const std::vector<CodeObject> &objects, const std::vector<
   bool known = std::ranges::all_of(objects, [](const CodeObject &o) { return !is_loadable(o) || o.kernels_known; });
   bool serves = std::ranges::any_of(objects, [&](const CodeObject &o) { return is_served(compatible(o, gpu)); });
   if (!serves || !known) return;
+  std::unordered_map<std::string_view, size_t> others;
+  size_t targets = 0, most_mine = 0, most_other = 0;
   for (const CodeObject &object : objects) {
     // SPIR-V has no metadata: what it holds is not known.
     if (!is_loadable(object) || object.target.kind == TargetKind::spirv) continue;
     bool mine = is_served(compatible(object, gpu));
+    targets += !mine;
+    size_t &most = mine ? most_mine : most_other;
+    most = std::max(most, object.kernels.size());
     for (uint32_t kernel : object.kernels) {
       if (kernel >= names.size()) continue;
       if (mine)
         out.provided.insert(names[kernel]);
       else
-        out.other.push_back(names[kernel]);
+        ++others[names[kernel]];
     }
   }
+  // Libraries name kernels by their target (rocPRIM), and write some for few targets by design: only where the GPU has fewer
+  // than another target, and of those only what most other targets have, is a kernel missed.
+  if (most_other <= most_mine) return;
+  for (auto &[name, count] : others)
+    if (count * 2 > targets) out.other.push_back(name);
 }
 
 void judge_file(Court &court, int machine, const DeviceUnit &unit, const TargetId &gpu) {
