@@ -13,7 +13,7 @@ llvm::Expected<Bytes> Bytes::slice(uint64_t offset, uint64_t length) const {
 }
 
 llvm::Error make_error(std::string message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s", message.c_str());
+  return llvm::createStringError(std::move(message), llvm::inconvertibleErrorCode());
 }
 
 } // namespace isa_audit

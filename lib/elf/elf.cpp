@@ -5,6 +5,7 @@
 #include "isa-audit/elf/elf.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -90,8 +91,9 @@ llvm::Expected<Elf> Elf::read(Bytes file) {
   if (file.size() < 20 || file.text().substr(0, 4) != "\x7f"
                                                       "ELF")
     return make_error("not an ELF file");
+  const uint64_t size = file.size();
   Elf elf;
-  elf.file_ = file;
+  elf.file_ = std::move(file);
   if (h[ELF::EI_CLASS] != ELF::ELFCLASS32 && h[ELF::EI_CLASS] != ELF::ELFCLASS64)
     return make_error(llvm::formatv("unknown ELF class {0}", unsigned(h[ELF::EI_CLASS])).str());
   elf.is_64_ = h[ELF::EI_CLASS] == ELF::ELFCLASS64;
@@ -106,12 +108,12 @@ llvm::Expected<Elf> Elf::read(Bytes file) {
   elf.type_ = half(16);
   elf.machine_ = half(18);
   if (elf.big_endian_) {
-    elf.extent_ = file.size();
+    elf.extent_ = size;
     return elf;
   }
   const Layout &layout = elf.is_64_ ? kLayout64 : kLayout32;
-  if (file.size() < layout.header)
-    return make_error(llvm::formatv("file ends inside the ELF header ({0} of {1} bytes)", file.size(), layout.header).str());
+  if (size < layout.header)
+    return make_error(llvm::formatv("file ends inside the ELF header ({0} of {1} bytes)", size, layout.header).str());
   elf.flags_ = read_le<uint32_t>(h + (elf.is_64_ ? 48 : 36));
   elf.extent_ = layout.header;
   elf.read_segments();

@@ -79,7 +79,8 @@ void Cfg::build(const std::vector<bool> &stops) {
     const Insn &jump = insns_[i].insn;
     if (flow_of(jump) != Flow::indirect || jump.rip_relative()) continue;
     uint64_t table = 0;
-    for (uint32_t back = i; back-- > 0 && i - back < 12;) {
+    for (uint32_t steps = 1; steps <= i && steps < 12; ++steps) {
+      const uint32_t back = i - steps;
       const Insn &lea = insns_[back].insn;
       if (lea.map != Map::one || lea.opcode != 0x8d || !lea.rip_relative()) continue;
       table = f_->start + insns_[back].offset + lea.length +

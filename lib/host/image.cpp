@@ -278,7 +278,7 @@ void Image::read_relr(uint64_t address, uint64_t size) {
     }
     for (unsigned bit = 0; bit < 63; ++bit)
       if (entry >> (bit + 1) & 1) add(next + 8 * static_cast<uint64_t>(bit));
-    next += 63 * 8;
+    next += uint64_t{63} * 8;
   }
 }
 

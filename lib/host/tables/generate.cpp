@@ -42,7 +42,9 @@ private:
     }
     return out + "}";
   }
-  static std::string text(const InsnClass &c) { return std::string("{").append(list(c.features)).append(", ").append(list(c.silent)).append("}"); }
+  static std::string text(const InsnClass &c) {
+    return std::string("{").append(list(c.features)).append(", ").append(list(c.silent)).append("}");
+  }
 
   std::map<std::string, uint16_t> index_;
   std::vector<std::string> texts_;
