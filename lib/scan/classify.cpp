@@ -38,8 +38,9 @@ Classified classify(const Member &member) {
     out.kind = MemberKind::elf;
   else if (pe_format(*head))
     out.kind = MemberKind::pe;
-  else if ((out.archive = find_archive_format(*head, member.origin.path)))
-    out.kind = MemberKind::archive;
+  else
+    out.archive = find_archive_format(*head, member.origin.path);
+  if (out.archive) out.kind = MemberKind::archive;
   return out;
 }
 

@@ -53,6 +53,7 @@ std::vector<AuditedBinary> audit_all(const Collected &collected, const std::vect
     if (options.progress) options.progress->total_bytes += set.size;
     jobs.push_back({set.anonymous, [&, set = std::move(set)] {
                       std::vector<BinaryToAudit> binaries;
+                      binaries.reserve(set.members.size());
                       for (size_t i : set.members) binaries.push_back({&members[i], collected.kinds[i], &audited[i]});
                       audit_set(binaries, limits, pool.parallel_for());
                       if (!options.progress) return;
