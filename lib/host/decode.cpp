@@ -1,5 +1,6 @@
 #include "decode.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <vector>
@@ -266,7 +267,7 @@ bool decode(std::span<const uint8_t> code, Insn &insn) {
   if (code.size() > kLongest + 8) return decode_fast(code.data(), insn);
   // Near the end: a copy with room, so that the reads above need no checks of their own.
   std::array<uint8_t, kLongest + 9> room{};
-  std::memcpy(room.data(), code.data(), code.size());
+  std::copy(code.begin(), code.end(), room.begin());
   return !code.empty() && decode_fast(room.data(), insn) && insn.length <= code.size();
 }
 
