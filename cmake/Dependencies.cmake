@@ -34,7 +34,7 @@ isa_audit_import(minizip minizip/unzip.h libminizip.a libminizip-dev)
 target_link_libraries(isa_audit_minizip INTERFACE isa_audit_zlib)
 
 # LLVMSupport's own link interface names shared objects of libz3 and libxml2, which nothing here needs.
-set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES "LLVMDemangle;rt;dl;m")
+set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES "LLVMDemangle;isa_audit_zstd;isa_audit_zlib;rt;dl;m")
 llvm_map_components_to_libnames(isa_audit_llvm_libs object mc x86desc x86disassembler x86info amdgpudesc amdgpudisassembler
                                 amdgpuinfo targetparser binaryformat demangle support)
 target_link_libraries(isa_audit_llvm INTERFACE ${isa_audit_llvm_libs} isa_audit_zstd isa_audit_zlib)
