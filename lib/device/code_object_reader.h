@@ -15,6 +15,8 @@ namespace isa_audit {
 class KernelNames {
 public:
   uint32_t number(std::string_view name);
+  // The names of `object`; views that live as long as this does.
+  std::vector<std::string_view> names_of(const CodeObject &object) const;
   // The names by number; the object is empty afterwards.
   std::vector<std::string> take();
 
@@ -31,6 +33,11 @@ Payload sniff_payload(const Bytes &bytes);
 
 // Fills target, versions, kernels and wavefront sizes of `object` from an AMDGPU ELF image. Appends to `problems` (messages
 // without origin) what could not be read. Returns false when not even the target is known.
-bool read_amdgpu_elf(const Elf &elf, CodeObject &object, KernelNames &names, std::vector<std::string> &problems);
+// `details`: kernel_details too.
+bool read_amdgpu_elf(const Elf &elf, CodeObject &object, KernelNames &names, std::vector<std::string> &problems,
+                     bool details = false);
+
+// Sets `claim_differs`; call when `claimed` and `target` are known.
+void compare_claim(CodeObject &object);
 
 } // namespace isa_audit

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "bundle.h"
+#include "check_code.h"
 #include "code_object_reader.h"
 #include "pack_reader.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -210,7 +211,7 @@ private:
       object.target.processor = entry.target;
     }
     Bytes bytes = llvm::cantFail(file_.slice(range.offset, range.size));
-    if (zstd_ && !limits_.verify_all) return object;
+    if (zstd_ && !limits_.verify_all && !limits_.sink) return object;
     if (zstd_ && !inflate(bytes, place)) return object;
     look_inside(bytes, object, names, place);
     return object;
@@ -240,7 +241,14 @@ private:
     object.target = {};
     object.kernels_known = true;
     std::vector<std::string> messages;
-    if (!read_amdgpu_elf(*elf, object, names, messages)) object.target = said;
+    if (!read_amdgpu_elf(*elf, object, names, messages, limits_.kernel_details)) object.target = said;
+    compare_claim(object);
+    if (limits_.decode) check_code(*elf, object);
+    if (!limits_.sink) return;
+    Origin where = origin_;
+    where.place = place;
+    where.pos = object.offset;
+    limits_.sink(object, where, bytes, names.names_of(object));
     for (std::string &message : messages) tell(Level::warning, place, std::move(message));
   }
 

@@ -3,8 +3,10 @@
 #include "piece_decoder.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
+#include "check_code.h"
 #include "code_object_reader.h"
 #include "offload_binary.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -51,6 +53,7 @@ private:
     for (const std::string &warning : plain->warnings) tell(Level::warning, warning);
     BundleHeader inner = parse_bundle_header(plain->bundle);
     for (const std::string &error : inner.errors) tell(Level::error, "decompressed bundle: " + error);
+    ccob_version_ = static_cast<uint8_t>(header->version);
     bundle(plain->bundle, inner, Carrier::ccob);
   }
 
@@ -65,6 +68,7 @@ private:
       if (id->kind == "host") continue;
       CodeObject object;
       object.carrier = carrier;
+      object.ccob_version = ccob_version_;
       object.claimed = entry.id;
       object.offset = entry.offset;
       object.size = entry.size;
@@ -109,6 +113,12 @@ private:
 
   // What the bytes themselves say, into `object`; false when they are no device code.
   bool payload(const Bytes &bytes, CodeObject &object, const std::string &what) {
+    if (!recognise(bytes, object, what)) return false;
+    if (limits_.sink && object.target.vendor == Vendor::amd) limits_.sink(object, where(what), bytes, names_.names_of(object));
+    return true;
+  }
+
+  bool recognise(const Bytes &bytes, CodeObject &object, const std::string &what) {
     switch (sniff_payload(bytes)) {
     case Payload::amdgpu_elf: return amdgpu(bytes, object, what);
     case Payload::bitcode:
@@ -136,24 +146,46 @@ private:
     for (const std::string &problem : elf->problems()) tell(Level::error, problem, what);
     object.target = {};
     std::vector<std::string> problems;
-    bool known = read_amdgpu_elf(*elf, object, names_, problems);
+    bool known = read_amdgpu_elf(*elf, object, names_, problems, limits_.kernel_details);
     for (const std::string &problem : problems) tell(known ? Level::warning : Level::error, problem, what);
+    compare_claim(object);
+    if (known && limits_.decode) check_code(*elf, object);
     return known;
   }
 
-  void tell(Level level, std::string message, const std::string &what = "") {
+  Origin where(const std::string &what) const {
     Origin origin = origin_;
     origin.place = piece_.place + what;
     origin.pos = piece_.pos;
-    out_.problems.push_back({level, std::move(origin), std::move(message)});
+    return origin;
+  }
+
+  void tell(Level level, std::string message, const std::string &what = "") {
+    out_.problems.push_back({level, where(what), std::move(message)});
   }
 
   const DevicePiece &piece_;
   const Origin &origin_;
   const DeviceLimits &limits_;
   Decoded &out_;
+  uint8_t ccob_version_ = 0;
   KernelNames names_;
 };
+
+// Processors whose code was to be decoded and could not, once for a file.
+void tell_undecoded(const DeviceCode &code, const Origin &origin, Problems &problems) {
+  std::map<std::string, uint64_t> objects;
+  auto look = [&](const CodeObject &object) {
+    if (object.code.state == CodeCheck::State::unsupported) ++objects[object.target.processor];
+  };
+  for (const DeviceImage &image : code.images) std::ranges::for_each(image.code_objects, look);
+  std::ranges::for_each(code.loose, look);
+  for (const auto &[processor, count] : objects)
+    problems.push_back({Level::note, origin,
+                        llvm::formatv("the code of {0} code object{1} for {2} was not checked: LLVM {3} cannot decode for it",
+                                      count, count == 1 ? "" : "s", processor, ISA_AUDIT_LLVM_VERSION)
+                            .str()});
+}
 
 } // namespace
 
@@ -174,11 +206,15 @@ void decode_pieces(const std::vector<DevicePiece> &pieces, const Origin &origin,
     for (CodeObject &object : one.loose) {
       for (uint32_t &kernel : object.kernels) kernel = loose_names.number(one.image.kernel_names[kernel]);
       std::ranges::sort(object.kernels);
+      for (KernelDetails &details : object.kernel_details)
+        details.name = loose_names.number(one.image.kernel_names[details.name]);
+      std::ranges::sort(object.kernel_details);
       code.loose.push_back(std::move(object));
     }
     if (!one.image.code_objects.empty()) code.images.push_back(std::move(one.image));
   }
   code.loose_kernel_names = loose_names.take();
+  tell_undecoded(code, origin, problems);
   std::ranges::stable_sort(code.images, {}, &DeviceImage::pos);
   std::ranges::stable_sort(code.loose, {}, &CodeObject::offset);
 }

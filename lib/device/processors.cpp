@@ -17,8 +17,9 @@ constexpr Processor family(std::string_view name, uint8_t mach, bool xnack, bool
   return {name, mach, xnack, sramecc, {}, true, wavefront};
 }
 
-// By machine number. gfx125x fixes both features on: none can be chosen. gfx1310, gfx117x and the generics 12-5, 11-7 and 13
-// are from LLVM's main branch; 0x40 and 0x4b are the pre-release parts that ROCm 6 wheels were built for.
+// By machine number. gfx125x fixes both features on: none can be chosen. gfx1310, gfx1154, gfx117x, gfx1250-strict and the
+// generics 12-5, 11-7 and 13 are from LLVM's main branch; 0x40 and 0x4b are the pre-release parts that ROCm 6 wheels were built
+// for.
 constexpr Processor kProcessors[] = {
     native("gfx600", 0x20, false, false, "", 64),
     native("gfx601", 0x21, false, false, "", 64),
@@ -72,7 +73,7 @@ constexpr Processor kProcessors[] = {
     family("gfx10-3-generic", 0x53, false, false, 32),
     family("gfx11-generic", 0x54, false, false, 32),
     native("gfx1152", 0x55, false, false, "gfx11-generic", 32),
-    native("gfx1154", 0x57, false, false, "", 32),
+    native("gfx1154", 0x57, false, false, "gfx11-generic", 32),
     native("gfx1153", 0x58, false, false, "gfx11-generic", 32),
     family("gfx12-generic", 0x59, false, false, 32),
     native("gfx1251", 0x5a, false, false, "gfx12-5-generic", 32),
@@ -83,6 +84,8 @@ constexpr Processor kProcessors[] = {
     family("gfx9-4-generic", 0x5f, true, true, 64),
     family("gfx11-7-generic", 0x62, false, false, 32),
     family("gfx13-generic", 0x63, false, false, 32),
+    // The first stepping of gfx1250: neither takes the other's code.
+    native("gfx1250-strict", 0xeb, false, false, "", 32),
 };
 
 } // namespace

@@ -151,7 +151,7 @@ llvm::Expected<EntryId> parse_entry_id(std::string_view id) {
     return out;
   }
   // Behind the last operating system part stand one or two dashes (an empty environment), then the target id. The new driver
-  // writes an `unknown` environment for SPIR-V.
+  // writes an `unknown` environment for SPIR-V, and hipBLASLt's build did so with two dashes behind it.
   size_t end = std::string_view::npos;
   for (std::string_view system : kSystems)
     if (size_t at = rest.rfind(system);
@@ -160,7 +160,7 @@ llvm::Expected<EntryId> parse_entry_id(std::string_view id) {
   if (end == std::string_view::npos) return make_error("entry id names no known operating system");
   out.triple = rest.substr(0, end);
   std::string_view target = rest.substr(end);
-  for (std::string_view gap : {"-unknown-", "--", "-"})
+  for (std::string_view gap : {"-unknown--", "-unknown-", "--", "-"})
     if (target.starts_with(gap)) {
       target.remove_prefix(gap.size());
       break;

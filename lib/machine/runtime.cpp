@@ -135,10 +135,6 @@ std::string override_processor(std::string_view value) {
   return llvm::formatv("gfx{0}{1:x-}{2:x-}", fields[0], fields[1], fields[2]).str();
 }
 
-bool is_gfx9_client_apu(std::string_view processor) {
-  return processor == "gfx902" || processor == "gfx909" || processor == "gfx90c";
-}
-
 bool chooses_xnack_per_process(std::string_view processor) { return is_one_of(processor, kPerProcess); }
 
 XnackMode predict_xnack(std::span<const std::string> processors, int noretry, std::string_view wish) {

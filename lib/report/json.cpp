@@ -12,6 +12,7 @@
 #include "isa-audit/report/report.h"
 #include "isa-audit/verdict/external_code.h"
 #include "isa-audit/verdict/target_order.h"
+#include "kernel_rows.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace isa_audit {
@@ -190,6 +191,31 @@ Json device_json(const Binary &binary, const ExternalIndex &archives) {
       {"targets", targets_json(sums)},  {"image_sets", std::move(image_sets)}, {"external", external_json(binary, archives)}};
 }
 
+// A row for each kernel; a target stands twice where its code objects hold different kernels of one name.
+Json kernels_json(const DeviceCode &device) {
+  Json out = Json::array();
+  for (const auto &[symbol, uses] : kernel_rows(device)) {
+    Json targets = Json::array();
+    for (const auto &[target, details] : uses) {
+      if (details.empty()) targets.push_back({{"target", valid_utf8(target)}});
+      for (const KernelDetails &d : details)
+        targets.push_back({{"target", valid_utf8(target)},
+                           {"wavefront_size", d.wavefront},
+                           {"vgprs", d.vgprs},
+                           {"agprs", d.agprs},
+                           {"sgprs", d.sgprs},
+                           {"vgpr_spills", d.vgpr_spills},
+                           {"sgpr_spills", d.sgpr_spills},
+                           {"lds", d.lds},
+                           {"scratch", d.scratch}});
+    }
+    std::string name(symbol);
+    out.push_back(
+        {{"name", valid_utf8(name)}, {"demangled", valid_utf8(demangled_kernel(symbol))}, {"targets", std::move(targets)}});
+  }
+  return out;
+}
+
 Json evidence_json(const Evidence &e) {
   return {{"feature", feature_name(e.feature)},
           {"strength", strength_name(e.strength)},
@@ -215,10 +241,11 @@ Json host_json(const HostCode &host) {
           {"evidence", std::move(evidence)}};
 }
 
-Json binaries_json(const Inventory &inventory) {
+Json binaries_json(const Report &report) {
+  const Inventory &inventory = *report.inventory;
   Json out = Json::array();
   const ExternalIndex archives(inventory);
-  for (const Binary &binary : inventory.binaries)
+  for (const Binary &binary : inventory.binaries) {
     out.push_back({{"input", binary.origin.input},
                    {"path", valid_utf8(binary.origin.path)},
                    {"distribution", text_or_null(binary.distribution)},
@@ -226,6 +253,8 @@ Json binaries_json(const Inventory &inventory) {
                    {"size", binary.size},
                    {"device", binary.device ? device_json(binary, archives) : Json()},
                    {"host", binary.host ? host_json(*binary.host) : Json()}});
+    if (report.kernels && binary.device) out.back()["device"]["kernels"] = kernels_json(*binary.device);
+  }
   return out;
 }
 
@@ -276,7 +305,7 @@ std::string write_json(const Report &report) {
               {"inputs", inputs_json(*report.inventory)},
               {"summary", summary_json(report)},
               {"distributions", distributions_json(report)},
-              {"binaries", binaries_json(*report.inventory)},
+              {"binaries", binaries_json(report)},
               {"sidecars", Json::array()},
               {"findings", findings_json(report.judgement)},
               {"problems", problems_json(report.inventory->problems)}};

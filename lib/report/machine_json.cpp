@@ -38,12 +38,27 @@ Json gpu_json(const Gpu &gpu) {
           {"notes", strings(gpu.notes)}};
 }
 
+// Paths, one or several between colons, without what may tell of a user: their last two parts.
+std::string public_value(std::string_view value) {
+  if (value.find('/') == value.npos) return std::string(value);
+  std::string out;
+  while (!value.empty()) {
+    std::string_view path = value.substr(0, value.find(':'));
+    value.remove_prefix(std::min(value.size(), path.size() + 1));
+    size_t slash = path.rfind('/');
+    if (slash != path.npos && slash > 0) slash = path.rfind('/', slash - 1);
+    if (!out.empty()) out += ':';
+    out += slash == path.npos ? path : path.substr(slash + 1);
+  }
+  return out;
+}
+
 } // namespace
 
 Json machine_json(const Machine &machine) {
   Json gpus = Json::array(), overrides = Json::object();
   for (const Gpu &gpu : machine.gpus) gpus.push_back(gpu_json(gpu));
-  for (const auto &[name, value] : machine.overrides) overrides[valid_utf8(name)] = valid_utf8(value);
+  for (const auto &[name, value] : machine.overrides) overrides[valid_utf8(name)] = valid_utf8(public_value(value));
   std::vector<std::string> rocm = machine.rocm;
   std::ranges::sort(rocm);
   return {{"how", how_name(machine.how)},

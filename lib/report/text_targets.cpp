@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "isa-audit/verdict/target_order.h"
+#include "kernel_rows.h"
 #include "text_parts.h"
 
 namespace isa_audit {
@@ -189,23 +190,35 @@ std::string targets_text(const TextContext &context) {
   return out + others_text(context);
 }
 
+namespace {
+
+// Unknown where a code object has no metadata: its kernels are known by their symbols.
+void add_rows(Table &table, const std::string &name, const KernelUses &uses) {
+  for (const auto &[target, details] : uses) {
+    if (details.empty()) table.add({escaped(target), "-", "-", "-", "-", "-", "-", "-", name});
+    for (const KernelDetails &d : details)
+      table.add({escaped(target), std::to_string(d.wavefront), std::to_string(d.vgprs), std::to_string(d.agprs),
+                 std::to_string(d.sgprs), std::to_string(d.lds), std::to_string(d.scratch),
+                 std::to_string(uint64_t{d.vgpr_spills} + d.sgpr_spills), name});
+  }
+}
+
+} // namespace
+
 std::string kernels_text(const TextContext &context) {
   std::string out;
   for (const Binary &binary : context.inventory.binaries) {
     if (!binary.device || binary.device->empty()) continue;
-    std::map<std::string_view, std::set<std::string, TargetOrder>> kernels;
-    auto add = [&](const std::vector<CodeObject> &objects, const std::vector<std::string> &names) {
-      for (const CodeObject &object : objects) {
-        std::string target = object.target.text();
-        for (uint32_t kernel : object.kernels)
-          if (kernel < names.size()) kernels[names[kernel]].insert(target);
-      }
-    };
-    for (const DeviceImage &image : binary.device->images) add(image.code_objects, image.kernel_names);
-    add(binary.device->loose, binary.device->loose_kernel_names);
+    KernelRows kernels = kernel_rows(*binary.device);
     out += fmt::format("{}: {}\n", context.path(binary.origin), counted_text(kernels.size(), "kernel"));
-    for (const auto &[name, targets] : kernels)
-      out += fmt::format("  {}  {}\n", escaped(name), escaped(fmt::format("{}", fmt::join(targets, " "))));
+    std::vector<Column> columns;
+    columns.push_back({"target"});
+    for (const char *number : {"wave", "vgprs", "agprs", "sgprs", "lds", "scratch", "spills"})
+      columns.push_back({number, Column::Align::right});
+    columns.push_back({"kernel", Column::Align::left, Column::Cut::end});
+    Table table(std::move(columns));
+    for (const auto &[symbol, uses] : kernels) add_rows(table, escaped(demangled_kernel(symbol)), uses);
+    if (table.rows()) out += table.text(context.width(), context.style.color);
   }
   return out;
 }

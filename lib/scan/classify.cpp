@@ -19,6 +19,19 @@ Problem problem_of(const Member &member, llvm::Error error) {
   return {Level::error, member.origin, llvm::toString(std::move(error))};
 }
 
+// Before the members move on.
+void read_triton(const std::vector<Member> &members, const std::vector<Classified> &kinds, Collected &out) {
+  std::vector<const Member *> code_files;
+  std::map<std::string, const Member *> json_files;
+  for (size_t i = 0; i < members.size(); ++i)
+    if (kinds[i].kind == MemberKind::device_file && !triton_json_path(members[i].origin.path).empty())
+      code_files.push_back(&members[i]);
+  if (code_files.empty()) return;
+  for (const Member &member : members)
+    if (member.origin.path.ends_with(".json")) json_files.emplace(member.origin.path, &member);
+  find_triton_kernels(code_files, json_files, out.triton);
+}
+
 } // namespace
 
 Classified classify(const Member &member) {
@@ -48,6 +61,7 @@ void collect(std::vector<Member> members, const CollectOptions &options, Pool &p
   std::vector<Classified> kinds(members.size());
   pool.for_each(members.size(), [&](size_t i) { kinds[i] = classify(members[i]); });
   out.files += members.size();
+  read_triton(members, kinds, out);
   // Archives are opened one after the other, the members inside are looked at in parallel.
   for (size_t i = 0; i < members.size(); ++i) {
     Member &member = members[i];

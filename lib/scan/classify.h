@@ -7,6 +7,7 @@
 #include "isa-audit/container/container.h"
 #include "isa-audit/source/site_packages.h"
 #include "pool.h"
+#include "triton.h"
 
 namespace isa_audit {
 
@@ -29,6 +30,7 @@ Classified classify(const Member &member);
 struct Collected {
   std::vector<Member> binaries;
   std::vector<MemberKind> kinds; // of `binaries`
+  TritonKernels triton;          // of `binaries`
   DistributionIndex distributions;
   Problems problems;
   uint64_t files = 0;

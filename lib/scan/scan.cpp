@@ -46,7 +46,9 @@ std::vector<AuditedBinary> audit_all(const Collected &collected, const std::vect
   const std::vector<Member> &members = collected.binaries;
   std::vector<AuditedBinary> audited(members.size());
   DeviceLimits limits;
-  limits.verify_all = options.deep;
+  limits.verify_all = limits.decode = options.deep;
+  limits.kernel_details = options.kernel_details;
+  limits.sink = options.sink;
   uint64_t memory = memory_budget(options, members);
   std::vector<Job> jobs;
   for (LoadSet &set : load_sets(collected, first, memory)) {
@@ -153,6 +155,8 @@ Inventory scan(const ScanOptions &options) {
     inventory.problems.insert(inventory.problems.end(), one.problems.begin(), one.problems.end());
     if (!one.audited) continue;
     inventory.bytes += one.binary.size;
+    if (auto at = collected.triton.find({one.binary.origin.input, one.binary.origin.path}); at != collected.triton.end())
+      one.binary.triton = at->second;
     inventory.binaries.push_back(std::move(one.binary));
   }
   // Every fact is in the inventory.

@@ -70,6 +70,7 @@ std::string counted(uint64_t count, std::string_view noun);
 void judge_inputs(Court &court);   // problems; inputs without device code
 void judge_labels(Court &court);   // code objects against their own entry ids
 void judge_gpus(Court &court);     // device units against the GPUs of each machine
+void judge_runtimes(Court &court); // what ROCm releases of different age make of the code
 void judge_kernels(Court &court);  // kernels that only other targets of a file have
 void judge_external(Court &court); // libraries whose code is in kpack archives, against GPUs and --require
 void judge_vendors(Court &court);  // builds for no GPU or another vendor's, on a machine with AMD's

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "isa-audit/device/processors.h"
 #include "isa-audit/verdict/external_code.h"
@@ -29,6 +30,16 @@ std::string set_path(std::string_view path) {
   return end == 0 ? "." : std::string(path.substr(0, end));
 }
 
+// "cache" of "cache/<hash>/kernel.hsaco".
+std::string triton_path(std::string_view path) {
+  for (int level = 0; level < 2; ++level) {
+    size_t slash = path.rfind('/');
+    if (slash == std::string_view::npos) return ".";
+    path = path.substr(0, slash);
+  }
+  return std::string(path);
+}
+
 bool is_the_input(const Inventory &inventory, const Binary &binary) {
   if (binary.origin.input >= inventory.inputs.size()) return false;
   const Input &input = inventory.inputs[binary.origin.input];
@@ -51,26 +62,31 @@ void count(Coverage &out, Match match) {
   out.generic += match == Match::generic;
   out.spirv += match == Match::spirv;
   out.mismatched += match == Match::xnack_mismatch || match == Match::sramecc_mismatch;
+  out.unknown += match == Match::runtime_unknown;
+}
+
+Match match_object(const CodeObject &object, const TargetId &gpu, std::optional<Era> era) {
+  return era ? compatible(object, gpu, *era) : compatible(object, gpu);
 }
 
 // The loose code objects of a file are alternatives: the worst GPU's best object counts.
-Match match_loose(const DeviceCode &device, std::span<const TargetId> gpus) {
+Match match_loose(const DeviceCode &device, std::span<const TargetId> gpus, std::optional<Era> era) {
   Match worst = Match::exact;
   for (const TargetId &gpu : gpus) {
     Match best = Match::none;
     for (const CodeObject &object : device.loose)
-      if (is_loadable(object)) best = std::max(best, compatible(object, gpu));
+      if (is_loadable(object)) best = std::max(best, match_object(object, gpu, era));
     worst = std::min(worst, best);
   }
   return worst;
 }
 
-Coverage cover_file(const DeviceCode &device, std::span<const TargetId> gpus, Spirv spirv) {
+Coverage cover_file(const DeviceCode &device, std::span<const TargetId> gpus, Spirv spirv, std::optional<Era> era) {
   Coverage out;
   for (const DeviceImage &image : device.images)
-    if (is_judged(image)) count(out, with_spirv(match_all(image, gpus), spirv));
+    if (is_judged(image)) count(out, with_spirv(match_all(image, gpus, era), spirv));
   if (std::ranges::any_of(device.loose, is_loadable)) {
-    Match match = with_spirv(match_loose(device, gpus), spirv);
+    Match match = with_spirv(match_loose(device, gpus, era), spirv);
     count(out, match);
     out.loose_missing = !is_served(match);
   }
@@ -78,9 +94,9 @@ Coverage cover_file(const DeviceCode &device, std::span<const TargetId> gpus, Sp
 }
 
 // What a file does for a GPU as one of many alternatives.
-Match match_file(const DeviceCode &device, const TargetId &gpu, Spirv spirv) {
-  Coverage c = cover_file(device, {&gpu, 1}, spirv);
-  if (!c.complete()) return c.mismatched ? Match::xnack_mismatch : Match::none;
+Match match_file(const DeviceCode &device, const TargetId &gpu, Spirv spirv, std::optional<Era> era) {
+  Coverage c = cover_file(device, {&gpu, 1}, spirv, era);
+  if (!c.complete()) return c.unknown ? Match::runtime_unknown : c.mismatched ? Match::xnack_mismatch : Match::none;
   return c.spirv ? Match::spirv : c.generic ? Match::generic : Match::exact;
 }
 
@@ -94,16 +110,17 @@ bool is_judged(const DeviceImage &image) { return std::ranges::any_of(image.code
 
 std::vector<DeviceUnit> device_units(const Inventory &inventory) {
   std::vector<DeviceUnit> out;
-  std::map<std::pair<uint32_t, std::string>, size_t> sets;
+  std::map<std::tuple<uint32_t, std::string, bool>, size_t> sets;
   for (const Binary &binary : inventory.binaries) {
     if (!binary.device || binary.device->runtime_internal || !holds_loadable(*binary.device)) continue;
     if (!binary.device->standalone || is_the_input(inventory, binary)) {
-      out.push_back({binary.origin, binary.distribution, false, false, {&binary}});
+      out.push_back({binary.origin, binary.distribution, false, false, false, {&binary}});
       continue;
     }
-    std::string path = set_path(binary.origin.path);
-    auto [at, is_new] = sets.try_emplace({binary.origin.input, path}, out.size());
-    if (is_new) out.push_back({{binary.origin.input, path, "", 0}, binary.distribution, true, false, {}});
+    std::string path = binary.triton ? triton_path(binary.origin.path) : set_path(binary.origin.path);
+    auto [at, is_new] = sets.try_emplace({binary.origin.input, path, binary.triton.has_value()}, out.size());
+    if (is_new)
+      out.push_back({{binary.origin.input, path, "", 0}, binary.distribution, true, false, binary.triton.has_value(), {}});
     out[at->second].files.push_back(&binary);
   }
   auto external = [](const Binary &b) { return b.device && b.device->external; };
@@ -115,19 +132,19 @@ std::vector<DeviceUnit> device_units(const Inventory &inventory) {
   return out;
 }
 
-Match match_all(const DeviceImage &image, std::span<const TargetId> gpus) {
+Match match_all(const DeviceImage &image, std::span<const TargetId> gpus, std::optional<Era> era) {
   Match worst = Match::exact;
-  for (const TargetId &gpu : gpus) worst = std::min(worst, best_match(image, gpu));
+  for (const TargetId &gpu : gpus) worst = std::min(worst, era ? best_match(image, gpu, *era) : best_match(image, gpu));
   return worst;
 }
 
-Coverage cover(const DeviceUnit &unit, std::span<const TargetId> gpus, Spirv spirv) {
-  if (!unit.set) return cover_file(*unit.files.front()->device, gpus, spirv);
+Coverage cover(const DeviceUnit &unit, std::span<const TargetId> gpus, Spirv spirv, std::optional<Era> era) {
+  if (!unit.set) return cover_file(*unit.files.front()->device, gpus, spirv, era);
   Match worst = Match::exact;
   for (const TargetId &gpu : gpus) {
     Match best = Match::none;
     for (const Binary *file : unit.files) {
-      best = std::max(best, match_file(*file->device, gpu, spirv));
+      best = std::max(best, match_file(*file->device, gpu, spirv, era));
       if (best == Match::exact) break;
     }
     worst = std::min(worst, best);

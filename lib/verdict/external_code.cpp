@@ -89,19 +89,49 @@ ExternalIndex::ExternalIndex(const Inventory &inventory) {
   }
 }
 
-ExternalAnswer ExternalIndex::find(const Binary &library, const TargetId &gpu) const {
+KpackEnvironment kpack_environment(const std::map<std::string, std::string> &variables) {
+  KpackEnvironment out;
+  auto split = [&](const char *name) {
+    std::vector<std::string> paths;
+    auto at = variables.find(name);
+    for (std::string_view rest = at == variables.end() ? "" : std::string_view(at->second); !rest.empty();) {
+      std::string_view path = rest.substr(0, rest.find(':'));
+      rest.remove_prefix(std::min(rest.size(), path.size() + 1));
+      if (!path.empty()) paths.emplace_back(path);
+    }
+    return paths;
+  };
+  out.override_paths = split("ROCM_KPACK_PATH");
+  out.prefix_paths = split("ROCM_KPACK_PATH_PREFIX");
+  auto disable = variables.find("ROCM_KPACK_DISABLE");
+  out.disabled = disable != variables.end() && !disable->second.empty() && disable->second[0] != '0';
+  return out;
+}
+
+ExternalAnswer ExternalIndex::find(const Binary &library, const TargetId &gpu, const KpackEnvironment &environment) const {
   const ExternalCode &external = *library.device->external;
   std::vector<Candidate> targets = candidates(gpu);
   std::vector<const Archive *> present;
   ExternalAnswer out;
-  for (const std::string &search : external.search_paths) {
-    std::string path = resolve(library, search);
-    out.looked_for.push_back(expand(path, gpu.processor));
-    for (const Candidate &candidate : targets)
-      if (auto at = archives_.find(expand(path, candidate.target)); at != archives_.end())
-        for (const Archive &archive : at->second)
-          if (std::ranges::find(present, &archive) == present.end()) present.push_back(&archive);
+  auto add = [&](const std::vector<Archive> &archives) {
+    for (const Archive &archive : archives)
+      if (std::ranges::find(present, &archive) == present.end()) present.push_back(&archive);
+  };
+  const std::vector<std::string> &outside =
+      environment.override_paths.empty() ? environment.prefix_paths : environment.override_paths;
+  for (const std::string &path : outside) {
+    out.looked_for.push_back(path);
+    for (const auto &[installed, archives] : archives_)
+      if (path == installed || path.ends_with("/" + installed)) add(archives);
   }
+  if (environment.override_paths.empty())
+    for (const std::string &search : external.search_paths) {
+      std::string path = resolve(library, search);
+      out.looked_for.push_back(expand(path, gpu.processor));
+      for (const Candidate &candidate : targets)
+        if (auto at = archives_.find(expand(path, candidate.target)); at != archives_.end()) add(at->second);
+    }
+  if (environment.disabled) present.clear();
   std::vector<uint32_t> indices = external.indices;
   if (indices.empty()) indices.push_back(0);
   out.parts = indices.size();

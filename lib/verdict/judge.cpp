@@ -133,6 +133,7 @@ Judgement judge(const Inventory &inventory, const std::vector<Machine> &machines
   judge_inputs(court);
   judge_labels(court);
   judge_gpus(court);
+  judge_runtimes(court);
   judge_kernels(court);
   judge_external(court);
   judge_vendors(court);

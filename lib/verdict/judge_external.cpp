@@ -92,9 +92,17 @@ void describe_loss(const ExternalIndex &index, const Binary &library, const Exte
   finding.message += ": without it HIP fails with hipErrorInvalidImage (\"device kernel image is invalid\")";
 }
 
+// What the machine's variables have to do with a loss.
+std::string variable_text(const KpackEnvironment &environment) {
+  if (environment.disabled) return "; ROCM_KPACK_DISABLE is set: HIP loads nothing from kpack archives";
+  if (!environment.override_paths.empty()) return "; ROCM_KPACK_PATH is set: HIP looks nowhere else";
+  return "";
+}
+
 void judge_library(Court &court, const ExternalIndex &index, int machine, const Binary &library, const Gpu &gpu) {
   const TargetId &target = gpu.loader_target();
-  ExternalAnswer answer = index.find(library, target);
+  KpackEnvironment environment = kpack_environment(court.machines[static_cast<size_t>(machine)].overrides);
+  ExternalAnswer answer = index.find(library, target, environment);
   Finding finding = make_finding("gpu-code-external", library.origin, library.distribution);
   finding.machine = machine;
   finding.subject = target.processor;
@@ -108,8 +116,12 @@ void judge_library(Court &court, const ExternalIndex &index, int machine, const 
     return;
   }
   describe_loss(index, library, answer, target.processor, finding);
-  finding.fix = external_advice(court.inventory, library, target.processor) +
-                "; if it is installed already, name its wheel or folder as well";
+  finding.message += variable_text(environment);
+  finding.fix = environment.disabled                  ? "unset ROCM_KPACK_DISABLE; "
+                : !environment.override_paths.empty() ? "unset ROCM_KPACK_PATH, or let it name the archive; "
+                                                      : "";
+  finding.fix += external_advice(court.inventory, library, target.processor) +
+                 "; if it is installed already, name its wheel or folder as well";
   court.rule_on(Side::gpu, answer.served ? Fate::partial : Fate::failed, std::move(finding));
 }
 
@@ -130,8 +142,9 @@ void judge_machine(Court &court, const ExternalIndex &index, int number, const s
   finding.machine = number;
   finding.subject = gpus.front()->loader_target().processor;
   finding.holds = "kpack";
-  finding.message = "HIP's kpack loader takes one code object for all visible GPUs, of the first target that has one: with "
-                    "different GPUs the others may be given code that is not theirs";
+  finding.message = "HIP's kpack loader took one code object for all visible GPUs, of the first target that has one, before it "
+                    "chose for each kind of GPU (runtimes newer than ROCm 10.0): with different GPUs the others may be given "
+                    "code that is not theirs";
   finding.fix = "leave GPUs of one kind visible with HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES";
   court.add(std::move(finding));
 }

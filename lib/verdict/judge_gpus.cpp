@@ -144,7 +144,7 @@ void note_how_served(Court &court, const DeviceUnit &unit, const Coverage &c, Fi
     finding.rule = "gpu-generic-only";
     finding.message = "runs by a generic processor's code in " + std::to_string(c.generic) + " of " +
                       counted(c.parts, part_name(unit)) +
-                      ": needs ROCm 6.3 or newer, and is slower where native code would differ";
+                      ": needs ROCm 6.4 or newer in bundles, and is slower where native code would differ";
     court.add(finding);
   }
   if (c.spirv) {
@@ -166,6 +166,14 @@ void judge_unit(Court &court, int machine, const DeviceUnit &unit, const Gpu &gp
   if (c.complete()) {
     court.count(Side::gpu, Fate::served, unit.origin.input, unit.distribution);
     note_how_served(court, unit, c, std::move(finding));
+    return;
+  }
+  if (unit.triton) {
+    court.count(Side::gpu, Fate::served, unit.origin.input, unit.distribution);
+    finding.level = Level::note;
+    finding.message =
+        "kernels that Triton compiled for other processors: for " + target.processor + " it compiles its own at first use";
+    court.add(std::move(finding));
     return;
   }
   Fate fate = c.served ? Fate::partial : Fate::failed;
@@ -220,12 +228,24 @@ void judge_mixed(Court &court, int machine, const DeviceUnit &unit, const Gpus &
   finding.message = "HIP stops at " + finding.subject + ", which " + counted(loss.images, "device image") + " of the file " +
                     (loss.images == 1 ? "lacks" : "lack") + ": " + join_targets(losers) + " behind it " +
                     (loss.losers.size() == 1 ? "loses" : "lose") +
-                    " the code too (hipErrorInvalidImage or \"invalid device function\")";
+                    " the code too (hipErrorInvalidImage or \"invalid device function\") up to ROCm 7.14; newer runtimes pass "
+                    "over it";
   finding.fix = "hide " + finding.subject + " with HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES";
   court.rule_on(Side::gpu, Fate::partial, std::move(finding));
 }
 
-void tell_overrides(Court &court, int index, const Machine &machine, const Gpus &gpus) {
+// "; 1 of 3 files with device code serves gfx1103 itself, 3 as gfx1100".
+std::string both_ways(const std::vector<DeviceUnit> &units, const Gpu &gpu) {
+  if (units.empty()) return "";
+  auto count = [&](const TargetId &target) {
+    return std::ranges::count_if(units, [&](const DeviceUnit &u) { return cover(u, {&target, 1}, Spirv::counts).complete(); });
+  };
+  return "; of " + counted(units.size(), "file") + " with device code " + std::to_string(count(gpu.target)) + " would serve " +
+         gpu.target.processor + " itself, " + std::to_string(count(*gpu.effective)) + " serve it as " +
+         gpu.effective->processor;
+}
+
+void tell_overrides(Court &court, int index, const Machine &machine, const Gpus &gpus, const std::vector<DeviceUnit> &units) {
   for (const Gpu *gpu : gpus) {
     if (!gpu->effective || gpu->effective->processor == gpu->target.processor) continue;
     Finding finding = make_finding("gpu-override-active", {}, "");
@@ -235,7 +255,7 @@ void tell_overrides(Court &court, int index, const Machine &machine, const Gpus 
     auto value = machine.overrides.find("HSA_OVERRIDE_GFX_VERSION");
     finding.message = "the GPU is " + gpu->target.processor + " but poses as " + gpu->effective->processor +
                       " (HSA_OVERRIDE_GFX_VERSION" + (value == machine.overrides.end() ? "" : "=" + value->second) +
-                      "): code for the other processor may fault, hang or compute wrong results";
+                      "): code for the other processor may fault, hang or compute wrong results" + both_ways(units, *gpu);
     finding.fix = "unset HSA_OVERRIDE_GFX_VERSION when there is code for " + gpu->target.processor;
     court.add(std::move(finding));
   }
@@ -267,7 +287,7 @@ void judge_gpus(Court &court) {
       for (const DeviceUnit &unit : units) court.count(Side::gpu, Fate::open, unit.origin.input, unit.distribution);
       continue;
     }
-    tell_overrides(court, index, machine, gpus);
+    tell_overrides(court, index, machine, gpus, units);
     for (const DeviceUnit &unit : units) {
       for (const Gpu *gpu : gpus) judge_unit(court, index, unit, *gpu);
       if (gpus.size() > 1) judge_mixed(court, index, unit, visible);

@@ -1,6 +1,8 @@
 // Kernels that a file has for other targets but not for a GPU it serves. Where an image has nothing at all for the GPU, that is
-// gpu-target-partial; here the code object is there and holds less than its alternatives do.
+// gpu-target-partial; here the code object is there and holds less than its alternatives do. The same is asked of the kernel
+// files of a folder together (one processor a file): the library that opens them may do without by design, so that is a note.
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -49,11 +51,44 @@ void add_alternatives(const std::vector<CodeObject> &objects, const std::vector<
     if (count * 2 > targets) out.other.push_back(name);
 }
 
-void judge_file(Court &court, int machine, const DeviceUnit &unit, const TargetId &gpu) {
+// Of a set of kernel files: what each target has in all of them together.
+Kernels set_kernels(const DeviceUnit &unit, const TargetId &gpu) {
+  Kernels out;
+  std::map<std::string, Names> others;
+  auto add = [&](const std::vector<CodeObject> &objects, const std::vector<std::string> &names) {
+    for (const CodeObject &object : objects) {
+      if (!is_loadable(object) || object.target.kind == TargetKind::spirv || !object.kernels_known) continue;
+      Names &into = is_served(compatible(object, gpu)) ? out.provided : others[object.target.processor];
+      for (uint32_t kernel : object.kernels)
+        if (kernel < names.size()) into.insert(names[kernel]);
+    }
+  };
+  for (const Binary *file : unit.files) {
+    for (const DeviceImage &image : file->device->images) add(image.code_objects, image.kernel_names);
+    add(file->device->loose, file->device->loose_kernel_names);
+  }
+  std::unordered_map<std::string_view, size_t> counts;
+  bool any_larger = false;
+  for (const auto &[target, names] : others) {
+    any_larger |= names.size() > out.provided.size();
+    for (std::string_view name : names) ++counts[name];
+  }
+  if (!any_larger) return out;
+  for (auto &[name, count] : counts)
+    if (count * 2 > others.size()) out.other.push_back(name);
+  return out;
+}
+
+Kernels file_kernels(const DeviceUnit &unit, const TargetId &gpu) {
   const DeviceCode &device = *unit.files.front()->device;
   Kernels kernels;
   for (const DeviceImage &image : device.images) add_alternatives(image.code_objects, image.kernel_names, gpu, kernels);
   add_alternatives(device.loose, device.loose_kernel_names, gpu, kernels);
+  return kernels;
+}
+
+void judge_unit(Court &court, int machine, const DeviceUnit &unit, const TargetId &gpu) {
+  Kernels kernels = unit.set ? set_kernels(unit, gpu) : file_kernels(unit, gpu);
   // An object without any kernel says that its source has none for this target, or that it is compiled from SPIR-V.
   if (kernels.provided.empty()) return;
   std::vector<std::string_view> missing;
@@ -64,12 +99,13 @@ void judge_file(Court &court, int machine, const DeviceUnit &unit, const TargetI
   missing.erase(first, last);
   if (missing.empty()) return;
   Finding finding = make_finding("gpu-kernels-missing", unit.origin, unit.distribution);
+  if (unit.set) finding.level = Level::note;
   finding.machine = machine;
   finding.subject = gpu.processor;
   uint64_t have = kernels.provided.size();
   finding.holds = gpu.processor + " has " + std::to_string(have) + " of " + counted(have + missing.size(), "kernel");
-  finding.message = "other targets of the file have " + counted(missing.size(), "kernel") + " that " + gpu.processor +
-                    " lacks: " + name_a_few(missing) +
+  finding.message = std::string("other targets of the ") + (unit.set ? "folder have " : "file have ") +
+                    counted(missing.size(), "kernel") + " that " + gpu.processor + " lacks: " + name_a_few(missing) +
                     "; launching one fails with hipErrorInvalidDeviceFunction (\"invalid device function\")";
   finding.fix = "harmless where the library never launches them on " + gpu.processor +
                 "; if it does, use a version that was built whole for it";
@@ -80,7 +116,7 @@ void judge_file(Court &court, int machine, const DeviceUnit &unit, const TargetI
 
 void judge_kernels(Court &court) {
   std::vector<DeviceUnit> units = device_units(court.inventory);
-  std::erase_if(units, [](const DeviceUnit &unit) { return unit.set || unit.of_libraries; });
+  std::erase_if(units, [](const DeviceUnit &unit) { return unit.of_libraries || unit.triton; });
   for (size_t i = 0; i < court.machines.size(); ++i) {
     const Machine &machine = court.machines[i];
     if (!machine.judge_gpus) continue;
@@ -90,7 +126,7 @@ void judge_kernels(Court &court) {
       const TargetId &target = gpu.loader_target();
       if ((any_visible && !gpu.visible) || std::ranges::find(seen, target) != seen.end()) continue;
       seen.push_back(target);
-      for (const DeviceUnit &unit : units) judge_file(court, static_cast<int>(i), unit, target);
+      for (const DeviceUnit &unit : units) judge_unit(court, static_cast<int>(i), unit, target);
     }
   }
 }

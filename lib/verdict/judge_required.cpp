@@ -35,7 +35,7 @@ void judge_unit(Court &court, const DeviceUnit &unit, const Requirement &require
     finding.rule = "gpu-generic-only";
     finding.level = Level::note;
     finding.holds = join_targets(unit_targets(unit));
-    finding.message = required.text + " is served by a generic processor's code: needs ROCm 6.3 or newer";
+    finding.message = required.text + " is served by a generic processor's code: needs ROCm 6.4 or newer in bundles";
     court.add(std::move(finding));
     return;
   }

@@ -31,12 +31,14 @@ constexpr Rule kRules[] = {
      "the setting, or for both; xnack can be turned on for a process with HSA_XNACK=1 where the GPU supports it."},
     {"gpu-generic-only", Level::note, "served by a generic processor only",
      "Code for a generic processor (gfx11-generic) runs on every processor it covers, slower than native code where those "
-     "differ. It needs ROCm 6.3 or newer."},
+     "differ. In a bundle it needs ROCm 6.4 or newer, as a file of its own ROCm 6.2."},
     {"gpu-kernels-missing", Level::warning, "a target lacks kernels that other targets of the file have",
      "A launch of one of these kernels fails with \"invalid device function\" on that target only."},
     {"gpu-mixed-machine", Level::warning, "one visible GPU without code takes it from others",
-     "HIP goes through the visible GPUs in order and stops at the first one that an image has no code for: that GPU and those "
-     "after it lose the image; if it is the first, all do. Hide the GPU with HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES."},
+     "HIP up to ROCm 7.14 goes through the visible GPUs in order and stops at the first one that an image has no code for: "
+     "that "
+     "GPU and those after it lose the image; if it is the first, all do. Runtimes newer than ROCm 10.0 pass over such a GPU. "
+     "Hide the GPU with HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES."},
     {"gpu-object-mislabelled", Level::error, "a code object is not what its bundle entry says",
      "The runtime chooses an entry by its id, the loader then checks the ELF flags of the code object and refuses it. Rebuild "
      "the file; a difference of spelling only is a note."},
@@ -46,6 +48,10 @@ constexpr Rule kRules[] = {
     {"gpu-runtime-compiled", Level::note, "served by SPIR-V only",
      "The runtime compiles SPIR-V for the GPU at first use, which takes time and needs ROCm 6.4 or newer with comgr and the "
      "device libraries installed."},
+    {"gpu-runtime-dependent", Level::note, "ROCm releases differ in whether they load the code",
+     "The code is right for the GPU, but its form (code object version, generic processor, compressed bundle, SPIR-V, an xnack "
+     "setting) is known to some ROCm releases only. The finding lists them; where no source says, it says so. A warning when "
+     "the ROCm found on the machine is one that refuses it; a package that brings its own runtime is not concerned."},
     {"gpu-target-missing", Level::error, "no code for a GPU of the machine",
      "No device image of the file serves the GPU. The first launch fails with hipErrorNoBinaryForGpu (\"no kernel image is "
      "available for execution on the device\"), hipErrorInvalidDeviceFunction (\"invalid device function\") or "

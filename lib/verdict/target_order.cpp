@@ -29,7 +29,8 @@ Key key(std::string_view text) {
     bool generic = processor.ends_with("-generic");
     std::string_view digits = digits_at(processor, 3);
     // A stepping may be a letter (gfx90a): then one digit fewer belongs to minor and stepping.
-    size_t tail = 3 + digits.size() < processor.size() && !generic ? 1 : 2;
+    size_t end = 3 + digits.size();
+    size_t tail = end < processor.size() && processor[end] != '-' && !generic ? 1 : 2;
     if (!generic) digits = digits.substr(0, digits.size() - std::min(digits.size(), tail));
     return {0, number(digits), generic, text};
   }

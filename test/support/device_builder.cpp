@@ -38,7 +38,7 @@ std::string metadata_note(const CodeObjectSpec &spec) {
   p.text("amdhsa.kernels");
   p.array(spec.kernels.size());
   for (const std::string &name : spec.kernels) {
-    p.map(3);
+    p.map(5);
     p.text(".args");
     p.array(1);
     p.map(1);
@@ -48,6 +48,10 @@ std::string metadata_note(const CodeObjectSpec &spec) {
     p.text(name);
     p.text(".wavefront_size");
     p.number(uint8_t(spec.wavefront));
+    p.text(".vgpr_count");
+    p.number(24);
+    p.text(".group_segment_fixed_size");
+    p.number(100);
   }
   ByteWriter note;
   note.le<uint32_t>(7)
@@ -164,9 +168,9 @@ std::string build_code_object(const CodeObjectSpec &spec) {
     note.le(uint32_t(4)).le(uint32_t(0x1a)).le(uint32_t(3)).raw(std::string_view("AMD\0", 4));
     note.le(uint16_t(4))
         .le(uint16_t(7))
-        .le(uint32_t(8))
-        .le(uint32_t(0))
-        .le(uint32_t(3))
+        .le(spec.steps[0])
+        .le(spec.steps[1])
+        .le(spec.steps[2])
         .raw(std::string_view("AMD\0AMDGPU\0", 11))
         .align(4);
     elf.sections.push_back({".note.amd", 7, 2, note.bytes(), 4});

@@ -57,7 +57,8 @@ struct CodeObjectSpec {
   std::vector<std::string> kernels = {"kernel_a"};
   unsigned wavefront = 64;
   bool metadata = true;
-  std::string code = {}; // of one function named "code", if not empty
+  uint32_t steps[3] = {8, 0, 3}; // what version 2 names its processor by
+  std::string code = {};         // of one function named "code", if not empty
 };
 std::string build_code_object(const CodeObjectSpec &spec);
 

@@ -1,6 +1,10 @@
 // Finds the GPU code of a file: the walkers of every carrier, put together.
 #pragma once
 
+#include <functional>
+#include <string_view>
+#include <vector>
+
 #include "isa-audit/base/bytes.h"
 #include "isa-audit/base/parallel.h"
 #include "isa-audit/base/problem.h"
@@ -9,9 +13,17 @@
 
 namespace isa_audit {
 
+// Is handed every AMD code object that was recognised, with its bytes and the names of its kernels, while they are there;
+// called from any thread, in no order. `where` has the place inside the file: ".hip_fatbin+0x1000 entry 2".
+using CodeObjectSink = std::function<void(const CodeObject &object, const Origin &where, const Bytes &content,
+                                          const std::vector<std::string_view> &kernels)>;
+
 struct DeviceLimits {
   uint64_t max_bundle = uint64_t{4} << 30; // bytes of one decompressed bundle
   bool verify_all = false;                 // check the MD5 of every compressed bundle, not only of small ones
+  bool kernel_details = false;             // keep what the metadata says of each kernel
+  CodeObjectSink sink;                     // may be empty
+  bool decode = false;                     // decode the functions of every code object for its own processor
 };
 
 // The device code in an ELF host file or relocatable object. Problems are appended with `origin` and the place inside.

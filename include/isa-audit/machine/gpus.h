@@ -11,7 +11,7 @@
 
 namespace isa_audit {
 
-// Whether a variable changes which GPUs the runtimes show, or as what.
+// Whether a variable changes which GPUs the runtimes show, or as what, or where they look for code.
 bool is_gpu_variable(std::string_view name);
 
 // Fills gpus, rocm, driver, overrides and notes of `machine`.

@@ -38,8 +38,6 @@ struct XnackMode {
 // value of HSA_XNACK, empty when unset.
 XnackMode predict_xnack(std::span<const std::string> processors, int noretry, std::string_view wish);
 
-// APUs of the gfx9 line, whose xnack setting newer runtimes report as unsupported.
-bool is_gfx9_client_apu(std::string_view processor);
 // Whether HSA_XNACK can choose for each process.
 bool chooses_xnack_per_process(std::string_view processor);
 

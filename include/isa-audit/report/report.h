@@ -18,6 +18,7 @@ struct Report {
   const Inventory *inventory = nullptr;
   Policy policy;
   Judgement judgement;
+  bool kernels = false; // --kernels: the JSON report lists them
 };
 
 struct TextStyle {

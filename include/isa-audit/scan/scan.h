@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "isa-audit/device/read_device.h"
 #include "isa-audit/verdict/inventory.h"
 
 namespace isa_audit {
@@ -20,10 +21,12 @@ struct ScanOptions {
   std::vector<std::string> excludes;      // --exclude globs against the reported path
   bool follow_symlinks = false;
   unsigned archive_depth = 3;
-  unsigned jobs = 0;   // 0: the processors this process may use
-  uint64_t memory = 0; // bytes of anonymous memory for open members; 0: default
-  bool deep = false;   // verify every checksum, whatever it costs
-  bool hash = false;   // sha256 of the inputs
+  unsigned jobs = 0;           // 0: the processors this process may use
+  uint64_t memory = 0;         // bytes of anonymous memory for open members; 0: default
+  bool deep = false;           // verify every checksum and decode all GPU code, whatever it costs
+  bool kernel_details = false; // keep what metadata says of each kernel
+  bool hash = false;           // sha256 of the inputs
+  CodeObjectSink sink;         // may be empty
   Progress *progress = nullptr;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,11 +19,14 @@ struct DeviceUnit {
   bool set = false;
   // kpack archives of libraries in the inventory: those are judged, and these through them.
   bool of_libraries = false;
+  // Kernels that Triton compiled and would compile again for another GPU.
+  bool triton = false;
   std::vector<const Binary *> files; // one, or the files of the set by origin; into the inventory
 };
 
 // By origin. A standalone code object that is an input itself is a unit of its own; one inside a directory or an archive
-// belongs to the set named by the folders before the first one whose name holds a gfx name. Files whose device code is the
+// belongs to the set named by the folders before the first one whose name holds a gfx name; what Triton compiled, to
+// the folder of the folder it is in. Files whose device code is the
 // runtime's own, another vendor's, or nothing that a loader takes (relocatable objects, bitcode) are no units.
 std::vector<DeviceUnit> device_units(const Inventory &inventory);
 
@@ -34,16 +38,18 @@ struct Coverage {
   uint64_t generic = 0;       // of the served: by a generic processor at best
   uint64_t spirv = 0;         // of the served: by SPIR-V at best
   uint64_t mismatched = 0;    // of the others: only xnack or sramecc is wrong
+  uint64_t unknown = 0;       // of the others: no source says (only where an era is given)
   bool loose_missing = false; // the loose code objects do not serve
 
   bool complete() const { return served == parts; }
 };
 
 enum class Spirv : uint8_t { counts, does_not_count };
-Coverage cover(const DeviceUnit &unit, std::span<const TargetId> gpus, Spirv spirv);
+// By a runtime that knows every format, or by the runtimes of `era`.
+Coverage cover(const DeviceUnit &unit, std::span<const TargetId> gpus, Spirv spirv, std::optional<Era> era = std::nullopt);
 
 // The worst match among `gpus`.
-Match match_all(const DeviceImage &image, std::span<const TargetId> gpus);
+Match match_all(const DeviceImage &image, std::span<const TargetId> gpus, std::optional<Era> era = std::nullopt);
 
 // A loader can take it: AMD, and a linked ELF or SPIR-V.
 bool is_loadable(const CodeObject &object);

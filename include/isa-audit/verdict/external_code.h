@@ -14,6 +14,15 @@
 
 namespace isa_audit {
 
+// What the variables of rocm-kpack (runtime/src/loader.cpp) change: ROCM_KPACK_PATH takes the place of every library's own
+// search paths and of ROCM_KPACK_PATH_PREFIX, which goes before them otherwise (paths of archives as they are, separated by
+// ':'); ROCM_KPACK_DISABLE ends all loading unless it is empty or starts with 0.
+struct KpackEnvironment {
+  std::vector<std::string> override_paths, prefix_paths;
+  bool disabled = false;
+};
+KpackEnvironment kpack_environment(const std::map<std::string, std::string> &variables);
+
 struct ExternalAnswer {
   uint64_t parts = 0, served = 0;      // indices of the library; those with code for the GPU
   bool generic = false;                // some by a generic processor's code
@@ -31,7 +40,8 @@ public:
   bool has_archives() const { return !archives_.empty(); }
 
   // How the code of a library with `device->external` is found for a GPU (settings on, off or unsupported).
-  ExternalAnswer find(const Binary &library, const TargetId &gpu) const;
+  // Paths of the environment lead to the archive of the inventory that lies where they end.
+  ExternalAnswer find(const Binary &library, const TargetId &gpu, const KpackEnvironment &environment = {}) const;
 
   // The targets that archives found by one of the library's search paths have code of it for, in the order of TargetOrder.
   std::vector<std::string> found_targets(const Binary &library, const std::string &search_path) const;

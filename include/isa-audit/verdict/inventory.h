@@ -20,15 +20,22 @@ struct Input {
   std::string sha256; // with --hash
 };
 
+// What the JSON file that Triton writes beside a kernel says of it ({"target": {"backend": "hip", "arch": "gfx942", …}, …}).
+struct TritonKernel {
+  std::string arch;       // "gfx942"
+  uint32_t warp_size = 0; // 0: not said
+};
+
 struct Binary {
   Origin origin;            // place empty
   std::string distribution; // name as METADATA spells it; empty when no distribution owns the file
   std::string format;       // "elf-x86_64", "elf-aarch64", "elf-amdgpu", "offload-bundle", …
   uint64_t size = 0;
-  std::string same_as;              // path of the first file with the same content, decoded once; empty for none
-  std::vector<std::string> needed;  // DT_NEEDED
-  std::optional<DeviceCode> device; // present when the file carries or could carry device code
-  std::optional<HostCode> host;     // present for x86-64 ELF files with code
+  std::string same_as;                // path of the first file with the same content, decoded once; empty for none
+  std::vector<std::string> needed;    // DT_NEEDED
+  std::optional<DeviceCode> device;   // present when the file carries or could carry device code
+  std::optional<TritonKernel> triton; // of a .hsaco file with such a JSON file
+  std::optional<HostCode> host;       // present for x86-64 ELF files with code
 };
 
 struct Inventory {

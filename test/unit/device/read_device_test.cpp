@@ -203,6 +203,94 @@ TEST(ReadDevice, VersionTwoNamesItsTargetInANote) {
   EXPECT_EQ(r.code.loose[0].kernels.size(), 3u);
 }
 
+// ROCR-Runtime, libamdhsacode/amd_hsa_code.cpp: an odd stepping stands for xnack on.
+TEST(ReadDevice, VersionTwoSteppings) {
+  struct Row {
+    uint32_t steps[3];
+    const char *target;
+  };
+  for (const Row &row :
+       {Row{{7, 0, 0}, "gfx700"}, Row{{8, 0, 0}, "gfx802"}, Row{{8, 0, 1}, "gfx801:xnack+"}, Row{{8, 0, 2}, "gfx802"},
+        Row{{8, 0, 3}, "gfx803"}, Row{{8, 0, 4}, "gfx803"}, Row{{8, 1, 0}, "gfx810:xnack+"}, Row{{9, 0, 0}, "gfx900:xnack-"},
+        Row{{9, 0, 1}, "gfx900:xnack+"}, Row{{9, 0, 2}, "gfx902:xnack-"}, Row{{9, 0, 3}, "gfx902:xnack+"},
+        Row{{9, 0, 4}, "gfx904:xnack-"}, Row{{9, 0, 5}, "gfx904:xnack+"}, Row{{9, 0, 6}, "gfx906:sramecc-:xnack-"},
+        Row{{9, 0, 7}, "gfx906:sramecc-:xnack+"}, Row{{9, 0, 12}, "gfx90c:xnack-"}}) {
+    CodeObjectSpec spec;
+    spec.version = 2;
+    spec.metadata = false;
+    spec.flags = 0x2f; // a machine number, of which the lowest bit was xnack once
+    std::copy(std::begin(row.steps), std::end(row.steps), spec.steps);
+    Result r = read(build_code_object(spec));
+    ASSERT_EQ(r.code.loose.size(), 1u) << row.target << r.messages();
+    EXPECT_EQ(r.code.loose[0].target.text(), row.target);
+    EXPECT_EQ(r.code.loose[0].object_version, 2);
+  }
+}
+
+// gfx125x has its settings fixed on: what compilers write for them is kept apart.
+TEST(ReadDevice, FixedSettings) {
+  for (auto [flags, fixed] :
+       {std::pair{0x49u, false}, std::pair{0x549u, false}, std::pair{0x749u, true}, std::pair{0x35au, true}}) {
+    Result r = read(object_for(flags, "gfx1250"));
+    EXPECT_EQ(r.code.loose.at(0).target.text(), (flags & 0xff) == 0x49 ? "gfx1250" : "gfx1251") << flags;
+    EXPECT_EQ(r.code.loose.at(0).fixed_xnack, fixed) << flags;
+  }
+  EXPECT_FALSE(read(object_for(0x74c, "gfx942:xnack+")).code.loose.at(0).fixed_xnack);
+}
+
+// Objects of the graphics stacks are not the HSA loader's.
+TEST(ReadDevice, ObjectsOfOtherRuntimes) {
+  std::string object = object_for(0x41, "gfx1100");
+  object[7] = 65; // ELFOSABI_AMDGPU_PAL
+  Result r = read(object);
+  ASSERT_EQ(r.code.loose.size(), 1u);
+  EXPECT_FALSE(r.code.loose[0].loadable);
+}
+
+TEST(ReadDevice, KernelDetailsOnRequest) {
+  std::string object = object_for(0x54c, "gfx942", {"b", "a"});
+  EXPECT_TRUE(read(object).code.loose.at(0).kernel_details.empty());
+  DeviceLimits limits;
+  limits.kernel_details = true;
+  Result r = read(object, limits);
+  const auto &details = r.code.loose.at(0).kernel_details;
+  ASSERT_EQ(details.size(), 2u);
+  EXPECT_EQ(r.code.loose_kernel_names.at(details[0].name), "b");
+  for (const KernelDetails &d : details) {
+    EXPECT_EQ(d.wavefront, 64u);
+    EXPECT_EQ(d.vgprs, 24u);
+    EXPECT_EQ(d.lds, 100u);
+    EXPECT_EQ(d.sgprs, 0u);
+  }
+}
+
+TEST(ReadDevice, ClaimsAreComparedWithFlags) {
+  std::string object = object_for(0x54c, "gfx942");
+  Result r = read(build_bundle({{"hipv4-amdgcn-amd-amdhsa--gfx942", object},
+                                {"hipv4-amdgcn-amd-amdhsa--gfx90a", object},
+                                {"hip-amdgcn-amd-amdhsa-unknown--gfx942", object},
+                                {"hip-amdgpu9.4-amd-amdhsa-unknown-gfx942", object}}));
+  std::vector<bool> differs;
+  for (const CodeObject &o : r.code.images.at(0).code_objects) differs.push_back(o.claim_differs);
+  EXPECT_EQ(differs, (std::vector<bool>{false, true, false, false}));
+}
+
+TEST(ReadDevice, TheSinkGetsEveryObject) {
+  std::string a = object_for(0x54c, "gfx942", {"one", "two"}), b = object_for(0x41, "gfx1100", {"three"});
+  std::string bundle = build_bundle({{"hipv4-amdgcn-amd-amdhsa--gfx942", a}, {"hipv4-amdgcn-amd-amdhsa--gfx1100", b}});
+  DeviceLimits limits;
+  std::vector<std::string> seen;
+  limits.sink = [&](const CodeObject &object, const Origin &where, const Bytes &content,
+                    const std::vector<std::string_view> &kernels) {
+    EXPECT_TRUE(content.text() == a || content.text() == b);
+    seen.push_back(where.place + " " + object.target.text() + " " + std::to_string(kernels.size()));
+  };
+  read(build_host(build_ccob(bundle, 2, 1), a), limits);
+  std::ranges::sort(seen);
+  EXPECT_EQ(seen, (std::vector<std::string>{".hip_fatbin+0x0 entry 1 gfx942 2", ".hip_fatbin+0x0 entry 2 gfx1100 1",
+                                            ".rodata+0x0 gfx942 2"}));
+}
+
 TEST(ReadDevice, KernelsFromDescriptorsWithoutMetadata) {
   CodeObjectSpec spec;
   spec.metadata = false;

@@ -109,6 +109,40 @@ TEST(JudgeExternal, DifferentGpusShareOneObject) {
   EXPECT_EQ(std::ranges::count(found, "gpu-mixed-machine", &Finding::rule), 1);
 }
 
+// ROCM_KPACK_PATH and its kin, as rocm-kpack's loader reads them.
+TEST(JudgeExternal, VariablesOfTheMachine) {
+  auto level = [](const Split &split, const char *name, const char *value) {
+    Machine machine = gpus({"gfx942:sramecc+:xnack-"});
+    machine.overrides[name] = value;
+    return split.findings(machine).at(0);
+  };
+  Split here;
+  here.archive("gfx942");
+  EXPECT_EQ(level(here, "ROCM_KPACK_PATH", "/opt/x/torch/.kpack/torch_gfx942.kpack").level, Level::note);
+  EXPECT_EQ(level(here, "ROCM_KPACK_PATH", "/opt/x/torch/.kpack/torch_@GFXARCH@.kpack").level, Level::error)
+      << "paths of the environment are taken as they are";
+  EXPECT_EQ(level(here, "ROCM_KPACK_PATH", "/nowhere/a.kpack:/v/torch/.kpack/torch_gfx942.kpack").level, Level::note);
+  Finding replaced = level(here, "ROCM_KPACK_PATH", "/nowhere/torch_gfx942.kpack");
+  EXPECT_EQ(replaced.level, Level::error) << "the library's own paths count no more";
+  EXPECT_NE(replaced.message.find("ROCM_KPACK_PATH is set"), std::string::npos) << replaced.message;
+  EXPECT_TRUE(replaced.fix.starts_with("unset ROCM_KPACK_PATH")) << replaced.fix;
+  EXPECT_EQ(level(here, "ROCM_KPACK_PATH_PREFIX", "/nowhere/torch_gfx942.kpack").level, Level::note);
+  EXPECT_EQ(level(here, "ROCM_KPACK_PATH", "").level, Level::note) << "empty is not set";
+  EXPECT_EQ(level(here, "ROCM_KPACK_DISABLE", "0").level, Level::note);
+  Finding disabled = level(here, "ROCM_KPACK_DISABLE", "1");
+  EXPECT_EQ(disabled.level, Level::error);
+  EXPECT_NE(disabled.message.find("ROCM_KPACK_DISABLE"), std::string::npos);
+  // An archive that only the prefix leads to.
+  Split elsewhere;
+  elsewhere.archive("gfx942");
+  elsewhere.world.inventory.binaries.back().origin.path = "device/torch_gfx942.kpack";
+  EXPECT_EQ(elsewhere.findings(gpus({"gfx942:sramecc+:xnack-"})).at(0).level, Level::error);
+  EXPECT_EQ(level(elsewhere, "ROCM_KPACK_PATH_PREFIX", "/x/device/torch_gfx942.kpack").level, Level::note);
+  Machine both = gpus({"gfx942:sramecc+:xnack-"});
+  both.overrides = {{"ROCM_KPACK_PATH", "/nowhere/a.kpack"}, {"ROCM_KPACK_PATH_PREFIX", "/x/device/torch_gfx942.kpack"}};
+  EXPECT_EQ(elsewhere.findings(both).at(0).level, Level::error) << "the override leaves no prefix";
+}
+
 TEST(JudgeExternal, PathsAreThoseOnceInstalled) {
   Split split;
   split.archive("gfx942");

@@ -108,7 +108,8 @@ TEST(JudgeGpu, GenericAndSpirvAreNotes) {
   world.device_file("generic.so", {image({"gfx11-generic"})}).device_file("spirv.so", {image({"amdgcnspirv"})});
   world.device_file("all.so", {image({"amdgcnspirv", "gfx11-generic", "gfx1100"})});
   Judgement j = judged(world, gpus({"gfx1100"}));
-  EXPECT_EQ(rules_of(j), (std::vector<std::string>{"gpu-generic-only", "gpu-runtime-compiled"}));
+  EXPECT_EQ(rules_of(j), (std::vector<std::string>{"gpu-generic-only", "gpu-runtime-compiled", "gpu-runtime-dependent",
+                                                   "gpu-runtime-dependent"}));
   EXPECT_EQ(j.findings[0].level, Level::note);
   EXPECT_EQ(j.findings[0].origin.path, "generic.so");
   EXPECT_EQ(j.findings[1].origin.path, "spirv.so");

@@ -49,5 +49,24 @@ TEST(JudgeKernels, UnknownKernelsSayNothing) {
   EXPECT_TRUE(missing(world, gpus({"gfx90a:sramecc+:xnack-"})).empty());
 }
 
+// Kernel files of a folder, one processor each, are compared together; a library may do without by design.
+TEST(JudgeKernels, FilesOfAFolderAreANote) {
+  World world;
+  for (auto [file, target, kernels] : {std::tuple{"hsa/gfx942/a.co", "gfx942", 3u}, std::tuple{"hsa/gfx950/a.co", "gfx950", 3u},
+                                       std::tuple{"hsa/gfx90a/a.co", "gfx90a", 1u}}) {
+    world.code_object(file, target);
+    DeviceCode &code = *world.inventory.binaries.back().device;
+    code.loose_kernel_names = {"a", "b", "c"};
+    code.loose[0].kernels.clear();
+    for (uint32_t i = 0; i < kernels; ++i) code.loose[0].kernels.push_back(i);
+  }
+  auto found = missing(world, gpus({"gfx90a:sramecc+:xnack-"}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].level, Level::note);
+  EXPECT_EQ(found[0].origin.path, "hsa");
+  EXPECT_EQ(found[0].holds, "gfx90a has 1 of 3 kernels");
+  EXPECT_TRUE(missing(world, gpus({"gfx942:sramecc+:xnack-"})).empty());
+}
+
 } // namespace
 } // namespace isa_audit::test

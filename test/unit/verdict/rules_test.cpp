@@ -14,6 +14,7 @@ TEST(Rules, NamesAndLevelsAreTheContract) {
       {"gpu-kernels-missing", Level::warning},
       {"gpu-generic-only", Level::note},
       {"gpu-runtime-compiled", Level::note},
+      {"gpu-runtime-dependent", Level::note},
       {"gpu-object-mislabelled", Level::error},
       {"gpu-code-external", Level::error},
       {"gpu-mixed-machine", Level::warning},

@@ -9,11 +9,11 @@ namespace isa_audit {
 namespace {
 
 TEST(TargetOrder, IsTheOrderOfGenerations) {
-  const std::vector<std::string> expected = {
-      "gfx803",      "gfx900",          "gfx906",  "gfx90a",         "gfx90a:xnack+", "gfx90a:xnack-",
-      "gfx90c",      "gfx942",          "gfx950",  "gfx9-4-generic", "gfx9-generic",  "gfx1010",
-      "gfx1030",     "gfx10-3-generic", "gfx1100", "gfx1151",        "gfx11-generic", "gfx1200",
-      "amdgcnspirv", "mach-0x6a",       "sm_53",   "sm_90",          "compute_90",    "sm_100"};
+  const std::vector<std::string> expected = {"gfx803",        "gfx900",        "gfx906",  "gfx90a",          "gfx90a:xnack+",
+                                             "gfx90a:xnack-", "gfx90c",        "gfx942",  "gfx950",          "gfx9-4-generic",
+                                             "gfx9-generic",  "gfx1010",       "gfx1030", "gfx10-3-generic", "gfx1100",
+                                             "gfx1151",       "gfx11-generic", "gfx1200", "gfx1250-strict",  "amdgcnspirv",
+                                             "mach-0x6a",     "sm_53",         "sm_90",   "compute_90",      "sm_100"};
   std::vector<std::string> shuffled = expected;
   std::mt19937 random(1);
   for (int i = 0; i < 20; ++i) {

@@ -19,6 +19,7 @@ inline CodeObject object(const std::string &text, std::vector<uint32_t> kernels 
   out.target = target(text);
   out.claimed = "hipv4-amdgcn-amd-amdhsa--" + text;
   out.object_version = out.target.kind == TargetKind::spirv ? 0 : out.target.kind == TargetKind::generic ? 6 : 5;
+  out.generic_version = out.target.kind == TargetKind::generic ? 1 : 0;
   out.carrier = Carrier::bundle;
   out.size = 1000;
   out.kernels = std::move(kernels);
