@@ -54,7 +54,11 @@ std::string HelpFormatter::make_subcommand(const CLI::App *command) const {
 
 std::string HelpFormatter::make_usage(const CLI::App *app, std::string name) const {
   if (app->get_parent())
-    return "Usage: isa-audit " + app->get_name() + " [OPTIONS]" + (app->get_name() == "rules" ? " [RULE]" : "") + "\n";
+    return "Usage: isa-audit " + app->get_name() + " [OPTIONS]" +
+           (app->get_name() == "rules"     ? " [RULE]"
+            : app->get_name() == "extract" ? " PATH..."
+                                           : "") +
+           "\n";
   return "\nUsage: " + name + " [OPTIONS] PATH...\n       " + name + " [OPTIONS] --dist NAME\n       " + name + " COMMAND\n";
 }
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "extract_command.h"
 #include "isa-audit/machine/detect.h"
 #include "isa-audit/report/report.h"
 #include "isa-audit/scan/scan.h"
@@ -76,6 +77,7 @@ int audit(Options options) {
   report.machines.push_back(std::move(*machine));
   report.inventory = &inventory;
   report.policy = options.policy;
+  report.kernels = options.kernels;
   report.judgement = judge(inventory, report.machines, options.policy);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return write_reports(report, options, seconds);
@@ -91,6 +93,9 @@ int main(int argc, char **argv) {
   switch (options.command) {
   case Options::Command::machine: return machine_command(options.machine, options.outputs.front().format);
   case Options::Command::rules: return rules_command(options.rule);
+  case Options::Command::extract:
+    options.extract.scan = std::move(options.scan);
+    return extract_command(std::move(options.extract));
   case Options::Command::audit: break;
   }
   return audit(std::move(options));

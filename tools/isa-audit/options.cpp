@@ -33,8 +33,8 @@ constexpr const char *kFooter = "Examples:\n"
 
 // The words as given; what they mean is worked out once everything is known.
 struct Words {
-  std::vector<std::string> paths, files_from, require, deny, warn, allow, outputs;
-  std::string max_cpu, fail_on = "error", format = "text", color = "auto", progress = "auto", memory;
+  std::vector<std::string> paths, files_from, require, deny, warn, allow, outputs, extract_gpus;
+  std::string max_size, max_cpu, fail_on = "error", format = "text", color = "auto", progress = "auto", memory;
 };
 
 class Parser {
@@ -47,11 +47,11 @@ public:
     app_.set_help_flag(); // declared last, so that its group comes last
     app_.formatter(std::make_shared<HelpFormatter>());
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    declare_input();
+    declare_input(app_);
     declare_machine(app_, "Machine");
     declare_gate();
     declare_output();
-    declare_run();
+    declare_run(app_);
     app_.set_help_flag("-h,--help", "Print this help")->group("Run");
     app_.set_version_flag("--version", fmt::format("isa-audit {} (LLVM {})", ISA_AUDIT_VERSION, ISA_AUDIT_LLVM_VERSION),
                           "Print the version")
@@ -74,26 +74,26 @@ public:
   }
 
 private:
-  void declare_input() {
+  void declare_input(CLI::App &app) {
     auto many = [](CLI::Option *option) {
       return option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->group("Input");
     };
-    many(app_.add_option("PATH", words_.paths,
-                         "Directories, wheels or other archives, ELF or code-object files; audited as one set"));
-    many(app_.add_option("--dist", options_.scan.distributions, "An installed distribution by NAME, found without importing it")
+    many(app.add_option("PATH", words_.paths,
+                        "Directories, wheels or other archives, ELF or code-object files; audited as one set"));
+    many(app.add_option("--dist", options_.scan.distributions, "An installed distribution by NAME, found without importing it")
              ->type_name("NAME")
              ->allow_extra_args(false));
-    many(app_.add_option("--files-from", words_.files_from, "Read paths from FILE, one a line; - for standard input")
+    many(app.add_option("--files-from", words_.files_from, "Read paths from FILE, one a line; - for standard input")
              ->type_name("FILE")
              ->allow_extra_args(false));
-    many(app_.add_option("--exclude", options_.scan.excludes,
-                         "Leave out paths that match GLOB (* stays within a folder, ** does not)")
+    many(app.add_option("--exclude", options_.scan.excludes,
+                        "Leave out paths that match GLOB (* stays within a folder, ** does not)")
              ->type_name("GLOB")
              ->allow_extra_args(false));
-    app_.add_option("--archive-depth", options_.scan.archive_depth, "How deep archives inside archives are opened (default 3)")
+    app.add_option("--archive-depth", options_.scan.archive_depth, "How deep archives inside archives are opened (default 3)")
         ->type_name("N")
         ->group("Input");
-    app_.add_flag("--follow-symlinks", options_.scan.follow_symlinks, "Follow symbolic links that lead out of a tree")
+    app.add_flag("--follow-symlinks", options_.scan.follow_symlinks, "Follow symbolic links that lead out of a tree")
         ->group("Input");
   }
 
@@ -148,8 +148,9 @@ private:
         ->allow_extra_args(false)
         ->group("Output");
     app_.add_flag("--all", options_.all, "List every file, not only those with findings")->group("Output");
-    app_.add_flag("--kernels", options_.kernels, "List kernels")->group("Output");
-    app_.add_flag("--deep", options_.scan.deep, "Verify every checksum, whatever it costs")->group("Output");
+    app_.add_flag("--kernels", options_.kernels, "List kernels with the registers and memory they take")->group("Output");
+    app_.add_flag("--deep", options_.scan.deep, "Verify every checksum and decode all GPU code, whatever it costs")
+        ->group("Output");
     app_.add_flag("--hash", options_.scan.hash, "Add the SHA-256 of the inputs to the report")->group("Output");
     for (auto [name, value] : {std::pair{"--color", &words_.color}, std::pair{"--progress", &words_.progress}})
       app_.add_option(name, *value, "auto (default: on a terminal), always, never")
@@ -160,17 +161,38 @@ private:
     app_.add_flag("-v,--verbose", options_.verbose, "Notes and evidence too")->group("Output");
   }
 
-  void declare_run() {
-    app_.add_option("-j,--jobs", options_.scan.jobs, "Threads (default: as many as this process may use)")
+  void declare_run(CLI::App &app) {
+    app.add_option("-j,--jobs", options_.scan.jobs, "Threads (default: as many as this process may use)")
         ->type_name("N")
         ->check(CLI::Range(1, 1024))
         ->group("Run");
-    app_.add_option("--memory", words_.memory, "Memory for members of archives that are open at once, as 512M or 4G")
+    app.add_option("--memory", words_.memory, "Memory for members of archives that are open at once, as 512M or 4G")
         ->type_name("SIZE")
         ->group("Run");
   }
 
+  void declare_extract() {
+    extract_ = app_.add_subcommand("extract", "Write code objects to files of their own, with a manifest")->footer("");
+    declare_input(*extract_);
+    auto many = [](CLI::Option *option) {
+      return option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false)->group("Output");
+    };
+    extract_->add_option("--to", options_.extract.folder, "The folder for the files (default: code-objects)")
+        ->type_name("DIR")
+        ->group("Output");
+    many(extract_->add_option("--gpu", words_.extract_gpus, "Only code for these GPUs, generic code that covers them included")
+             ->type_name("LIST"));
+    many(extract_->add_option("--kernel", options_.extract.kernels, "Only code objects with a kernel whose name holds TEXT")
+             ->type_name("TEXT"));
+    extract_->add_flag("--force", options_.extract.force, "Replace files that are there")->group("Output");
+    extract_->add_option("--max-size", words_.max_size, "Stop at SIZE of code objects (default 16G)")
+        ->type_name("SIZE")
+        ->group("Output");
+    declare_run(*extract_);
+  }
+
   void declare_subcommands() {
+    declare_extract();
     machine_ = app_.add_subcommand("machine", "What this machine is, and how that was found out")->footer("");
     declare_machine(*machine_, "Machine");
     machine_->add_option("--format", words_.format, "text or json")
@@ -184,10 +206,12 @@ private:
   std::string finish() {
     if (machine_->parsed()) options_.command = Options::Command::machine;
     if (rules_->parsed()) options_.command = Options::Command::rules;
+    if (extract_->parsed()) return finish_extract();
     options_.outputs.push_back({words_.format, ""});
     if (options_.command != Options::Command::audit) return "";
     for (auto step : {&Parser::finish_paths, &Parser::finish_gate, &Parser::finish_output, &Parser::finish_memory})
       if (std::string wrong = (this->*step)(); !wrong.empty()) return wrong;
+    options_.scan.kernel_details = options_.kernels;
     options_.color = when(words_.color);
     options_.progress = when(words_.progress);
     return "";
@@ -208,6 +232,19 @@ private:
     if (options_.scan.paths.empty() && options_.scan.distributions.empty())
       return "nothing to audit: give a directory, a wheel or a library, or --dist NAME for an installed distribution";
     return "";
+  }
+
+  std::string finish_extract() {
+    options_.command = Options::Command::extract;
+    for (auto step : {&Parser::finish_paths, &Parser::finish_memory})
+      if (std::string wrong = (this->*step)(); !wrong.empty()) return wrong;
+    for (const std::string &list : words_.extract_gpus) {
+      auto targets = parse_target_list(list);
+      if (!targets) return "--gpu: " + llvm::toString(targets.takeError());
+      std::ranges::move(*targets, std::back_inserter(options_.extract.targets));
+    }
+    if (options_.extract.folder.empty()) return "--to: name a folder";
+    return words_.max_size.empty() ? "" : parse_size("--max-size", words_.max_size, options_.extract.max_bytes);
   }
 
   std::string finish_gate() {
@@ -251,14 +288,19 @@ private:
   }
 
   std::string finish_memory() {
-    if (words_.memory.empty()) return "";
+    return words_.memory.empty() ? "" : parse_size("--memory", words_.memory, options_.scan.memory);
+  }
+
+  // "512M"; empty, or what is wrong.
+  static std::string parse_size(const char *option, const std::string &word, uint64_t &size) {
+    std::string wrong = fmt::format("{}: write a number with K, M or G", option);
     size_t end = 0;
-    while (end < words_.memory.size() && std::isdigit(static_cast<unsigned char>(words_.memory[end]))) ++end;
-    std::string unit = words_.memory.substr(end);
-    if (end == 0 || end > 12 || unit.size() > 1) return "--memory: write a number with K, M or G";
+    while (end < word.size() && std::isdigit(static_cast<unsigned char>(word[end]))) ++end;
+    std::string unit = word.substr(end);
+    if (end == 0 || end > 12 || unit.size() > 1) return wrong;
     uint64_t factor = unit.empty() ? 1 : unit == "K" ? 1u << 10 : unit == "M" ? 1u << 20 : unit == "G" ? 1u << 30 : 0;
-    options_.scan.memory = std::stoull(words_.memory.substr(0, end)) * factor;
-    return options_.scan.memory ? "" : "--memory: write a number with K, M or G";
+    size = std::stoull(word.substr(0, end)) * factor;
+    return size ? "" : wrong;
   }
 
   static When when(const std::string &word) {
@@ -269,7 +311,7 @@ private:
   Words words_;
   Options options_;
   std::vector<CLI::Option *> gpu_, cpu_;
-  CLI::App *machine_ = nullptr, *rules_ = nullptr;
+  CLI::App *extract_ = nullptr, *machine_ = nullptr, *rules_ = nullptr;
 };
 
 } // namespace

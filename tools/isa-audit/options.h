@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "extract_command.h"
 #include "isa-audit/machine/detect.h"
 #include "isa-audit/scan/scan.h"
 #include "isa-audit/verdict/judge.h"
@@ -19,12 +20,13 @@ struct Output {
 };
 
 struct Options {
-  enum class Command : uint8_t { audit, machine, rules } command = Command::audit;
+  enum class Command : uint8_t { audit, extract, machine, rules } command = Command::audit;
   ScanOptions scan;
   MachineRequest machine;
   Policy policy;
   std::vector<Output> outputs; // the first is standard output's
   std::string rule;            // of `rules NAME`
+  ExtractRequest extract;      // of `extract`; its scan is `scan`
   When color = When::automatic, progress = When::automatic;
   bool all = false, kernels = false, quiet = false, verbose = false;
 };
