@@ -112,6 +112,23 @@ std::optional<TargetId> claimed_target(std::string_view triple, std::string_view
   return target;
 }
 
+// "gfx942" of "--gfx942", "-gfx942", "-unknown-gfx942" (the new driver), "-amdgiz-gfx942" (compilers of 2023) and
+// "-unknown--gfx942" (hipBLASLt's build).
+std::string_view without_environment(std::string_view text) {
+  auto drop_dash = [&] {
+    if (text.starts_with('-')) text.remove_prefix(1);
+  };
+  drop_dash();
+  size_t dash = text.find('-');
+  bool is_target = text.starts_with("gfx") || text.find_first_of(":+") < dash;
+  if (!is_target && dash != std::string_view::npos) {
+    text.remove_prefix(dash);
+    drop_dash();
+    drop_dash();
+  }
+  return text;
+}
+
 } // namespace
 
 std::string TargetId::text() const {
@@ -150,8 +167,8 @@ llvm::Expected<EntryId> parse_entry_id(std::string_view id) {
     out.triple = rest;
     return out;
   }
-  // Behind the last operating system part stand one or two dashes (an empty environment), then the target id. The new driver
-  // writes an `unknown` environment for SPIR-V, and hipBLASLt's build did so with two dashes behind it.
+  // Behind the last operating system part stands the environment, empty as a rule (so that two dashes meet), then the target
+  // id.
   size_t end = std::string_view::npos;
   for (std::string_view system : kSystems)
     if (size_t at = rest.rfind(system);
@@ -160,11 +177,7 @@ llvm::Expected<EntryId> parse_entry_id(std::string_view id) {
   if (end == std::string_view::npos) return make_error("entry id names no known operating system");
   out.triple = rest.substr(0, end);
   std::string_view target = rest.substr(end);
-  for (std::string_view gap : {"-unknown--", "-unknown-", "--", "-"})
-    if (target.starts_with(gap)) {
-      target.remove_prefix(gap.size());
-      break;
-    }
+  target = without_environment(target);
   out.target = claimed_target(out.triple, target);
   return out;
 }

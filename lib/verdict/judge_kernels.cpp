@@ -1,7 +1,9 @@
-// Kernels that a file has for other targets but not for a GPU it serves. Where an image has nothing at all for the GPU, that is
-// gpu-target-partial; here the code object is there and holds less than its alternatives do. The same is asked of the kernel
+// Kernels that a file has for other targets but not for a GPU it serves: the code object is there and holds less than its
+// alternatives do. Where an image has nothing at all for the GPU, gpu-target-partial has told it; such kernels are counted here
+// too, and make a note when there are no others. The same is asked of the kernel
 // files of a folder together (one processor a file): the library that opens them may do without by design, so that is a note.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,8 +19,9 @@ namespace {
 using Names = std::unordered_set<std::string_view>;
 
 struct Kernels {
-  Names provided;                      // for the GPU
-  std::vector<std::string_view> other; // for other targets, in images that serve the GPU; perhaps more than once
+  Names provided;                       // for the GPU
+  std::vector<std::string_view> other;  // for other targets, in images that serve the GPU; perhaps more than once
+  std::vector<std::string_view> absent; // the same in images that do not
 };
 
 // Adds a set of alternatives: the objects of an image, or the loose ones of a file.
@@ -26,7 +29,7 @@ void add_alternatives(const std::vector<CodeObject> &objects, const std::vector<
                       Kernels &out) {
   bool known = std::ranges::all_of(objects, [](const CodeObject &o) { return !is_loadable(o) || o.kernels_known; });
   bool serves = std::ranges::any_of(objects, [&](const CodeObject &o) { return is_served(compatible(o, gpu)); });
-  if (!serves || !known) return;
+  if (!known) return;
   std::unordered_map<std::string_view, size_t> others;
   size_t targets = 0, most_mine = 0, most_other = 0;
   for (const CodeObject &object : objects) {
@@ -48,7 +51,7 @@ void add_alternatives(const std::vector<CodeObject> &objects, const std::vector<
   // than another target, and of those only what most other targets have, is a kernel missed.
   if (most_other <= most_mine) return;
   for (auto &[name, count] : others)
-    if (count * 2 > targets) out.other.push_back(name);
+    if (count * 2 > targets) (serves ? out.other : out.absent).push_back(name);
 }
 
 // Of a set of kernel files: what each target has in all of them together.
@@ -91,15 +94,17 @@ void judge_unit(Court &court, int machine, const DeviceUnit &unit, const TargetI
   Kernels kernels = unit.set ? set_kernels(unit, gpu) : file_kernels(unit, gpu);
   // An object without any kernel says that its source has none for this target, or that it is compiled from SPIR-V.
   if (kernels.provided.empty()) return;
+  auto lacks = [&](std::string_view name) { return !kernels.provided.contains(name); };
+  bool any_beside = std::ranges::any_of(kernels.other, lacks);
   std::vector<std::string_view> missing;
-  for (std::string_view name : kernels.other)
-    if (!kernels.provided.contains(name)) missing.push_back(name);
+  std::ranges::copy_if(kernels.other, std::back_inserter(missing), lacks);
+  std::ranges::copy_if(kernels.absent, std::back_inserter(missing), lacks);
   std::ranges::sort(missing);
   auto [first, last] = std::ranges::unique(missing);
   missing.erase(first, last);
   if (missing.empty()) return;
   Finding finding = make_finding("gpu-kernels-missing", unit.origin, unit.distribution);
-  if (unit.set) finding.level = Level::note;
+  if (unit.set || !any_beside) finding.level = Level::note;
   finding.machine = machine;
   finding.subject = gpu.processor;
   uint64_t have = kernels.provided.size();

@@ -38,6 +38,9 @@ constexpr IdCase kIds[] = {
     {"hipv4-amdgcn-amd-amdhsa--gfx11-generic", "hipv4", "amdgcn-amd-amdhsa", "gfx11-generic"},
     {"hipv4-amdgcn-amd-amdhsa--gfx9-4-generic:sramecc+:xnack-", "hipv4", "amdgcn-amd-amdhsa", "gfx9-4-generic:sramecc+:xnack-"},
     {"hip-amdgcn-amd-amdhsa-unknown-gfx1100", "hip", "amdgcn-amd-amdhsa", "gfx1100"},
+    {"hipv4-amdgcn-amd-amdhsa-unknown--gfx942", "hipv4", "amdgcn-amd-amdhsa", "gfx942"},
+    {"hip-amdgcn-amd-amdhsa-amdgiz-gfx90a:xnack-", "hip", "amdgcn-amd-amdhsa", "gfx90a:xnack-"},
+    {"hip-amdgpu10.3-amd-amdhsa-unknown-gfx10-3-generic", "hip", "amdgpu10.3-amd-amdhsa", "gfx10-3-generic"},
 };
 
 TEST(EntryId, AllSpellings) {

@@ -69,7 +69,9 @@ TEST(JudgeGpu, SomeImagesMatchIsPartialAndNamesKernels) {
   images[7] = image({"gfx942"}, {"third", "fourth", "fifth"});
   world.device_file("a.so", images);
   Judgement j = judged(world, gpus({"gfx90a:sramecc+:xnack-"}));
-  ASSERT_EQ(rules_of(j), std::vector<std::string>{"gpu-target-partial"});
+  ASSERT_EQ(rules_of(j), (std::vector<std::string>{"gpu-target-partial", "gpu-kernels-missing"}));
+  EXPECT_EQ(j.findings[1].level, Level::note);
+  EXPECT_EQ(j.findings[1].holds, "gfx90a has 1 of 6 kernels");
   const Finding &f = j.findings[0];
   EXPECT_EQ(f.level, Level::warning);
   EXPECT_EQ(f.subject, "gfx90a");
