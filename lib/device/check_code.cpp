@@ -211,10 +211,17 @@ void check_code(const Elf &elf, CodeObject &object) {
   Decoders &decoders = decoders_for(object.target.processor);
   check.state = decoders.any() ? CodeCheck::State::checked : CodeCheck::State::unsupported;
   if (!decoders.any()) return;
+  // Functions do not overlap; a crafted table of symbols must not make the work a square of the file's size.
+  uint64_t left = elf.file().size();
   for (const Function &function : functions_of(elf)) {
     std::optional<uint64_t> offset = elf.offset_of(function.address);
     if (!offset || !elf.file().contains(*offset, function.size)) continue;
     ++check.functions;
+    if (function.size > left) {
+      if (check.bad++ == 0) check.first_bad = llvm::formatv("{0}, which overlaps other functions", function.name).str();
+      break;
+    }
+    left -= function.size;
     Bytes code = llvm::cantFail(elf.file().slice(*offset, function.size));
     uint64_t reached = decoders.first_bad(code, function.address);
     if (reached >= code.size()) continue;

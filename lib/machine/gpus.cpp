@@ -28,9 +28,9 @@ constexpr uint32_t kSramEcc = 1u << 26; // SRAM_EDCSupport in hsakmttypes.h; bit
 constexpr uint32_t kFirstRenderNode = 128, kLastRenderNode = 255;
 
 constexpr std::string_view kVariables[] = {
-    "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",       "HIP_VISIBLE_DEVICES",    "HSA_ENABLE_SRAMECC",
-    "HSA_MODEL_TOPOLOGY",   "HSA_OVERRIDE_GFX_VERSION", "ROCR_VISIBLE_DEVICES",   "HSA_XNACK",
-    "ROCM_KPACK_DISABLE",   "ROCM_KPACK_PATH",          "ROCM_KPACK_PATH_PREFIX",
+    "CUDA_VISIBLE_DEVICES",       "GPU_DEVICE_ORDINAL",       "HIP_VISIBLE_DEVICES",  "HSA_ENABLE_SRAMECC",
+    "HSA_MODEL_TOPOLOGY",         "HSA_OVERRIDE_GFX_VERSION", "ROCR_VISIBLE_DEVICES", "HSA_XNACK",
+    "HIP_FORCE_SPIRV_CODEOBJECT", "ROCM_KPACK_DISABLE",       "ROCM_KPACK_PATH",      "ROCM_KPACK_PATH_PREFIX",
 };
 constexpr StringRef kOverrideOfNode = "HSA_OVERRIDE_GFX_VERSION_";
 

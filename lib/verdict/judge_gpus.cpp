@@ -261,6 +261,30 @@ void tell_overrides(Court &court, int index, const Machine &machine, const Gpus 
   }
 }
 
+// HIP_FORCE_SPIRV_CODEOBJECT: HIP passes over native and generic entries (hipamd/src/hip_fatbin.cpp).
+void tell_forced_spirv(Court &court, int index, const Machine &machine, const std::vector<DeviceUnit> &units) {
+  auto value = machine.overrides.find("HIP_FORCE_SPIRV_CODEOBJECT");
+  if (value == machine.overrides.end() || value->second.empty() || value->second == "0") return;
+  uint64_t images = 0, without = 0;
+  for (const DeviceUnit &unit : units)
+    for (const Binary *file : unit.files)
+      for (const DeviceImage &image : file->device->images) {
+        if (!is_judged(image)) continue;
+        ++images;
+        without += std::ranges::none_of(image.code_objects,
+                                        [](const CodeObject &object) { return object.target.kind == TargetKind::spirv; });
+      }
+  if (images == 0) return;
+  Finding finding = make_finding("gpu-override-active", {}, "");
+  finding.machine = index;
+  finding.subject = "amdgcnspirv";
+  finding.holds = "SPIR-V in " + std::to_string(images - without) + " of " + counted(images, "device image");
+  finding.message = "HIP_FORCE_SPIRV_CODEOBJECT is set: HIP passes over native code and compiles SPIR-V; device images without "
+                    "any fail with hipErrorInvalidImage";
+  finding.fix = "unset HIP_FORCE_SPIRV_CODEOBJECT";
+  court.add(std::move(finding));
+}
+
 void tell_no_gpu(Court &court, int machine) {
   Finding finding = make_finding("no-local-gpu", {}, "");
   finding.machine = machine;
@@ -288,6 +312,7 @@ void judge_gpus(Court &court) {
       continue;
     }
     tell_overrides(court, index, machine, gpus, units);
+    tell_forced_spirv(court, index, machine, units);
     for (const DeviceUnit &unit : units) {
       for (const Gpu *gpu : gpus) judge_unit(court, index, unit, *gpu);
       if (gpus.size() > 1) judge_mixed(court, index, unit, visible);

@@ -74,6 +74,34 @@ TEST(CheckCode, NarrowSourcesOfGfx950) {
   EXPECT_EQ(check(kGfx942, words({0xd3ad8c08, 0x9c22f1fa, kEnd})).code.bad, 1u) << "gfx942 has no such instruction";
 }
 
+// Many symbols over the same bytes must not multiply the work.
+TEST(CheckCode, OverlappingFunctions) {
+  ByteWriter symbols;
+  symbols.pad_to(24);
+  for (uint64_t at = 0; at < 64; at += 4)
+    symbols.le(uint32_t(1)).le(uint8_t(0x12)).le(uint8_t(0)).le(uint16_t(1)).le(256 + at).le(uint64_t(4096));
+  ElfSpec spec;
+  spec.os_abi = 64;
+  spec.abi_version = 4;
+  spec.machine = 224;
+  spec.flags = kGfx942;
+  std::string code;
+  for (int i = 0; i < 2048; ++i) code += words({0xbf800000});
+  spec.sections.push_back({".text", 1, 6, code, 256});
+  spec.sections.push_back({".strtab", 3, 0, std::string("\0f\0", 3), 1});
+  spec.sections.push_back({".symtab", 2, 0, symbols.bytes(), 8, 2, 24});
+  std::string file = build_elf(spec);
+  DeviceLimits limits;
+  limits.decode = true;
+  Problems problems;
+  DeviceCode device = read_device_file(Bytes::borrowed({reinterpret_cast<const uint8_t *>(file.data()), file.size()}), {},
+                                       limits, serial_for, problems);
+  const CodeCheck &check = device.loose.at(0).code;
+  EXPECT_EQ(check.bad, 1u);
+  EXPECT_LT(check.functions, 4u);
+  EXPECT_EQ(check.first_bad, "f, which overlaps other functions");
+}
+
 TEST(CheckCode, OnlyWhenAsked) {
   Checked found = check(kGfx90a, words({0xffffffff}), false);
   EXPECT_EQ(found.code.state, CodeCheck::State::not_asked);

@@ -198,6 +198,54 @@ TEST(JudgeGpu, AGpuWithoutCodeTakesItFromThoseBehindIt) {
   EXPECT_EQ(find(judged(world, gpus({"gfx1036", "gfx906:sramecc+:xnack-"})), "gpu-mixed-machine"), nullptr);
 }
 
+// Both outcomes of an override are counted: as what the GPU is, and as what it poses.
+TEST(JudgeGpu, AnOverrideIsJudgedBothWays) {
+  World world;
+  world.device_file("own.so", {image({"gfx1103"})}).device_file("posed.so", {image({"gfx1100"})});
+  world.device_file("both.so", {image({"gfx1100", "gfx1103"})});
+  Machine machine = gpus({"gfx1103"});
+  machine.gpus[0].effective = target("gfx1100");
+  machine.overrides["HSA_OVERRIDE_GFX_VERSION"] = "11.0.0";
+  Judgement j = judged(world, machine);
+  const Finding *active = find(j, "gpu-override-active");
+  ASSERT_NE(active, nullptr);
+  EXPECT_TRUE(mentions(active->message, "of 3 files with device code 2 would serve gfx1103 itself, 2 serve it as gfx1100"))
+      << active->message;
+  const Finding *missing = find(j, "gpu-target-missing");
+  ASSERT_NE(missing, nullptr);
+  EXPECT_EQ(missing->origin.path, "own.so");
+  EXPECT_TRUE(missing->fix.starts_with("unset HSA_OVERRIDE_GFX_VERSION")) << missing->fix;
+}
+
+TEST(JudgeGpu, ForcedSpirvPassesOverNativeCode) {
+  World world;
+  world.device_file("a.so", {image({"gfx1100", "amdgcnspirv"}), image({"gfx1100"})});
+  Machine machine = gpus({"gfx1100"});
+  for (const char *off : {"", "0"}) {
+    machine.overrides["HIP_FORCE_SPIRV_CODEOBJECT"] = off;
+    EXPECT_EQ(find(judged(world, machine), "gpu-override-active"), nullptr) << off;
+  }
+  machine.overrides["HIP_FORCE_SPIRV_CODEOBJECT"] = "1";
+  Judgement j = judged(world, machine);
+  const Finding *forced = find(j, "gpu-override-active");
+  ASSERT_NE(forced, nullptr);
+  EXPECT_EQ(forced->holds, "SPIR-V in 1 of 2 device images");
+}
+
+// HIP adds a naked image for every GPU without a look at its target, so no GPU takes it from another; ROCr refuses it where it
+// is not for the GPU.
+TEST(JudgeGpu, NakedImagesStopNoOtherGpu) {
+  World world;
+  Binary &file = world.file("a.so");
+  file.device = standalone("gfx1100");
+  file.device->standalone = false;
+  Judgement j = judged(world, gpus({"gfx1036", "gfx1100"}));
+  EXPECT_EQ(find(j, "gpu-mixed-machine"), nullptr);
+  const Finding *missing = find(j, "gpu-target-missing");
+  ASSERT_NE(missing, nullptr);
+  EXPECT_EQ(missing->subject, "gfx1036");
+}
+
 TEST(JudgeGpu, NoLocalGpuIsNotJudged) {
   World world;
   world.distribution("kern").device_file("a.so", {image({"gfx90a"})}, "kern");
