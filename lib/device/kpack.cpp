@@ -211,7 +211,7 @@ private:
       object.target.processor = entry.target;
     }
     Bytes bytes = llvm::cantFail(file_.slice(range.offset, range.size));
-    if (zstd_ && !limits_.verify_all && !limits_.sink) return object;
+    if (zstd_ && !limits_.verify_all && !limits_.kernel_details && !limits_.sink) return object;
     if (zstd_ && !inflate(bytes, place)) return object;
     look_inside(bytes, object, names, place);
     return object;

@@ -12,7 +12,7 @@ namespace isa_audit {
 bool is_kpack(const Bytes &head);
 
 // The archive's table of contents: an image for each binary key ("lib/libfoo.so#0", in `place`), an object for each target.
-// Code that is not compressed is looked at; compressed code only when `limits.verify_all` asks for it.
+// Code that is not compressed is looked at; compressed code only when `limits` asks for checks, kernels or the code itself.
 void read_kpack(const Bytes &file, const Origin &origin, const DeviceLimits &limits, DeviceCode &code, Problems &problems);
 
 // `.rocm_kpack_ref`: what a library whose code was split off says of its archives.

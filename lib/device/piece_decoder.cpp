@@ -172,7 +172,8 @@ private:
   KernelNames names_;
 };
 
-// Processors whose code was to be decoded and could not, once for a file.
+} // namespace
+
 void tell_undecoded(const DeviceCode &code, const Origin &origin, Problems &problems) {
   std::map<std::string, uint64_t> objects;
   auto look = [&](const CodeObject &object) {
@@ -186,8 +187,6 @@ void tell_undecoded(const DeviceCode &code, const Origin &origin, Problems &prob
                                       count, count == 1 ? "" : "s", processor, ISA_AUDIT_LLVM_VERSION)
                             .str()});
 }
-
-} // namespace
 
 void decode_pieces(const std::vector<DevicePiece> &pieces, const Origin &origin, const DeviceLimits &limits,
                    const ParallelFor &parallel, DeviceCode &code, Problems &problems) {

@@ -16,4 +16,7 @@ namespace isa_audit {
 void decode_pieces(const std::vector<DevicePiece> &pieces, const Origin &origin, const DeviceLimits &limits,
                    const ParallelFor &parallel, DeviceCode &code, Problems &problems);
 
+// A note for each processor whose code was to be decoded (DeviceLimits::decode) and could not be.
+void tell_undecoded(const DeviceCode &code, const Origin &origin, Problems &problems);
+
 } // namespace isa_audit

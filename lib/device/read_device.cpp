@@ -145,6 +145,7 @@ DeviceCode read_device_file(const Bytes &file, const Origin &origin, const Devic
   code.standalone = true;
   if (is_kpack(file)) {
     read_kpack(file, origin, limits, code, problems);
+    tell_undecoded(code, origin, problems);
     return code;
   }
   if (std::string_view magic = text_bundle_magic(file.text()); !magic.empty()) {

@@ -41,6 +41,10 @@ std::vector<Group> make_groups(const TextContext &context) {
     group.used |= binary.host->used;
   }
   for (const DeviceUnit &unit : context.units) groups[{unit.origin.input, unit.distribution}].units.push_back(&unit);
+  // What Triton compiled lacks nothing: it says something of a package only where there is nothing else.
+  for (auto &[key, group] : groups)
+    if (std::ranges::any_of(group.units, [](const DeviceUnit *unit) { return !unit->triton; }))
+      std::erase_if(group.units, [](const DeviceUnit *unit) { return unit->triton; });
   for (const Finding &f : context.report.judgement.findings)
     if (!f.origin.path.empty() || f.machine < 0) groups[{f.origin.input, f.distribution}].findings.push_back(&f);
   const auto &distributions = context.inventory.distributions;

@@ -65,6 +65,35 @@ TEST(Kpack, DeepLooksIntoCompressedCode) {
   EXPECT_EQ(code.images[0].kernel_names.size(), 2u);
 }
 
+// So do --kernels and extract; what the processor's code is, --deep tells or says that it cannot.
+TEST(Kpack, WhateverAsksForTheCodeGetsIt) {
+  Problems problems;
+  std::string file = archive(true);
+  DeviceLimits limits;
+  limits.kernel_details = true;
+  DeviceCode code = read_device_file(as_bytes(file), {}, limits, serial_for, problems);
+  EXPECT_EQ(code.images.at(0).code_objects.at(0).kernel_details.size(), 2u);
+  limits = {};
+  std::vector<std::string> places;
+  limits.sink = [&](const CodeObject &object, const Origin &where, const Bytes &content,
+                    const std::vector<std::string_view> &kernels) {
+    EXPECT_EQ(content.size(), object.size);
+    EXPECT_EQ(kernels.size(), 2u);
+    places.push_back(where.place);
+  };
+  read_device_file(as_bytes(file), {}, limits, serial_for, problems);
+  EXPECT_EQ(places, (std::vector<std::string>{"lib/liba.so#0 gfx942", "lib/liba.so#1 gfx942", "lib/libb.so#0 gfx942:xnack+"}));
+  EXPECT_EQ(messages(problems), "");
+  limits = {};
+  limits.verify_all = limits.decode = true;
+  CodeObjectSpec old;
+  old.flags = 0x22; // gfx700
+  old.target = "amdgcn-amd-amdhsa--gfx700";
+  file = build_kpack({{"lib/a.so#0", "gfx700", build_code_object(old)}}, true);
+  read_device_file(as_bytes(file), {}, limits, serial_for, problems);
+  EXPECT_NE(messages(problems).find("for gfx700 was not checked"), std::string::npos) << messages(problems);
+}
+
 TEST(Kpack, EveryTruncationIsTold) {
   for (bool compressed : {false, true}) {
     std::string whole = archive(compressed);
