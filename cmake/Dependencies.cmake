@@ -29,6 +29,8 @@ target_compile_definitions(isa_audit_llvm INTERFACE ISA_AUDIT_LLVM_VERSION="${LL
 isa_audit_import(zlib zlib.h libz.a zlib1g-dev)
 isa_audit_import(zstd zstd.h libzstd.a libzstd-dev)
 isa_audit_import(lzma lzma.h liblzma.a liblzma-dev)
+isa_audit_import(sqlite sqlite3.h libsqlite3.a libsqlite3-dev)
+target_link_libraries(isa_audit_sqlite INTERFACE m ${CMAKE_DL_LIBS})
 isa_audit_import(deflate libdeflate.h libdeflate.a libdeflate-dev)
 isa_audit_import(minizip minizip/unzip.h libminizip.a libminizip-dev)
 target_link_libraries(isa_audit_minizip INTERFACE isa_audit_zlib)

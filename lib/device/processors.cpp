@@ -1,7 +1,7 @@
 #include "isa-audit/device/processors.h"
 
 #include <algorithm>
-#include <vector>
+#include <tuple>
 
 #include "llvm/ADT/StringRef.h"
 
@@ -88,6 +88,10 @@ constexpr Processor kProcessors[] = {
     native("gfx1250-strict", 0xeb, false, false, "", 32),
 };
 
+// Those that PyTorch's ROCm wheels are built for (.ci/docker/manywheel/build.sh), the most likely to be meant first.
+constexpr std::string_view kCommon[] = {"gfx942",  "gfx90a",  "gfx950",  "gfx1100", "gfx1201", "gfx1151", "gfx1030", "gfx908",
+                                        "gfx1101", "gfx1200", "gfx1102", "gfx1150", "gfx906",  "gfx1103", "gfx900"};
+
 } // namespace
 
 std::span<const Processor> processors() { return kProcessors; }
@@ -104,11 +108,14 @@ const Processor *find_processor_by_mach(uint8_t mach) {
 
 std::string_view nearest_processor(std::string_view name) {
   std::string_view best;
-  unsigned best_distance = 3;
+  using Rank = std::tuple<unsigned, bool, size_t>; // edits, not an end that was left out, place among the common ones
+  Rank best_rank{3, false, 0};
   for (const Processor &p : kProcessors) {
-    unsigned distance = llvm::StringRef(name).edit_distance(llvm::StringRef(p.name), true, best_distance);
-    if (distance < best_distance) {
-      best_distance = distance;
+    unsigned distance = llvm::StringRef(name).edit_distance(llvm::StringRef(p.name), true, 2);
+    size_t place = static_cast<size_t>(std::ranges::find(kCommon, p.name) - std::begin(kCommon));
+    Rank rank{distance, !p.name.starts_with(name), place};
+    if (rank < best_rank) {
+      best_rank = rank;
       best = p.name;
     }
   }

@@ -11,6 +11,7 @@
 #include "isa-audit/report/machine_json.h"
 #include "isa-audit/report/report.h"
 #include "isa-audit/verdict/external_code.h"
+#include "isa-audit/verdict/side_cars.h"
 #include "isa-audit/verdict/target_order.h"
 #include "kernel_rows.h"
 #include "llvm/ADT/StringExtras.h"
@@ -258,6 +259,19 @@ Json binaries_json(const Report &report) {
   return out;
 }
 
+Json sidecars_json(const Inventory &inventory) {
+  Json out = Json::array();
+  for (const SideCar &car : side_cars(inventory)) {
+    Json targets = Json::array();
+    for (const auto &[target, files] : car.targets) targets.push_back({{"target", valid_utf8(target)}, {"files", files}});
+    out.push_back({{"input", car.origin.input},
+                   {"library", side_library_name(car.library)},
+                   {"path", valid_utf8(car.origin.path)},
+                   {"targets", std::move(targets)}});
+  }
+  return out;
+}
+
 // What the file holds stands in a column of its own in the text report; here it leads the message.
 std::string full_message(const Finding &finding) {
   if (finding.holds.empty()) return finding.message;
@@ -306,7 +320,7 @@ std::string write_json(const Report &report) {
               {"summary", summary_json(report)},
               {"distributions", distributions_json(report)},
               {"binaries", binaries_json(report)},
-              {"sidecars", Json::array()},
+              {"sidecars", sidecars_json(*report.inventory)},
               {"findings", findings_json(report.judgement)},
               {"problems", problems_json(report.inventory->problems)}};
   return out.dump(1) + "\n";

@@ -71,7 +71,8 @@ std::string TextContext::input(uint32_t index) const {
 }
 
 std::string TextContext::path(const Origin &origin) const {
-  if (origin.path.empty()) return input(origin.input);
+  // A folder given as input that is a set of kernel files itself.
+  if (origin.path.empty() || origin.path == ".") return input(origin.input);
   std::string inside = escaped(origin.path);
   if (inventory.inputs.size() < 2 || origin.input >= inventory.inputs.size()) return inside;
   const Input &in = inventory.inputs[origin.input];
@@ -110,7 +111,8 @@ std::string problems_text(const TextContext &context) {
 }
 
 std::string totals_text(const TextContext &context) {
-  if (context.inventory.binaries.empty() && context.inventory.problems.empty() && context.inventory.distributions.empty())
+  if (context.inventory.binaries.empty() && context.inventory.problems.empty() && context.inventory.distributions.empty() &&
+      context.inventory.side_files.empty())
     return "nothing to audit: no ELF file, code object or archive was found\n";
   std::string out = context.gates ? fmt::format("{}: ", gate_text(context)) : "";
   out += fmt::format("{} in {}; {}", counts_text(context),
@@ -128,7 +130,7 @@ std::string write_text(const Report &report, const TextStyle &style) {
   bool inventory = !style.quiet && (context.machines || !context.gates || clean || style.verbose || style.all);
   if (!style.quiet) sections = {machines_text(context), headlines_text(context)};
   sections.push_back(findings_text(context));
-  if (inventory) sections.insert(sections.end(), {targets_text(context), cpu_text(context)});
+  if (inventory) sections.insert(sections.end(), {targets_text(context), sidecars_text(context), cpu_text(context)});
   if (style.kernels) sections.push_back(kernels_text(context));
   sections.push_back(problems_text(context));
   if (!style.quiet) sections.push_back(totals_text(context));

@@ -23,6 +23,7 @@ struct Group {
   size_t files = 0;      // binaries
   size_t host_files = 0; // with x86-64 code
   size_t split = 0;      // with device code in kpack archives
+  size_t side_files = 0; // indices and databases of kernels
   bool guards_known = true;
   IsaSet used;
 };
@@ -45,6 +46,7 @@ std::vector<Group> make_groups(const TextContext &context) {
   for (auto &[key, group] : groups)
     if (std::ranges::any_of(group.units, [](const DeviceUnit *unit) { return !unit->triton; }))
       std::erase_if(group.units, [](const DeviceUnit *unit) { return unit->triton; });
+  for (const SideFile &file : context.inventory.side_files) ++groups[{file.origin.input, file.distribution}].side_files;
   for (const Finding &f : context.report.judgement.findings)
     if (!f.origin.path.empty() || f.machine < 0) groups[{f.origin.input, f.distribution}].findings.push_back(&f);
   const auto &distributions = context.inventory.distributions;
@@ -58,7 +60,8 @@ std::vector<Group> make_groups(const TextContext &context) {
   for (auto &[key, group] : groups) {
     if (group.title.empty()) {
       // An input whose distribution has it all: what is said of the input as a whole stands among the findings.
-      if (group.files == 0 && std::ranges::any_of(distributions, [&](const Distribution &d) { return d.input == key.first; }))
+      if (group.files + group.side_files == 0 &&
+          std::ranges::any_of(distributions, [&](const Distribution &d) { return d.input == key.first; }))
         continue;
       group.title = context.input(key.first);
       if (key.first < context.report.judgement.inputs.size()) group.verdict = context.report.judgement.inputs[key.first];
@@ -87,9 +90,17 @@ public:
   void add(const std::string &processor) {
     bool one = group_.units.size() == 1;
     auto missing = select(group_, machine_ < 0 ? "required-target-missing" : "gpu-target-missing", machine_, processor);
+    // Kernel folders of libraries have rules of their own.
+    auto side_findings = [&](const char *rule) {
+      auto out = select(group_, rule, machine_, processor);
+      std::erase_if(out, [&](const Finding *f) { return f->level == Level::note || !is_side_car(f->origin); });
+      return out;
+    };
+    auto lost = side_findings("sidecar-missing"), incomplete = side_findings("sidecar-incomplete");
+    missing.insert(missing.end(), lost.begin(), lost.end());
     auto mismatch = select(group_, "gpu-feature-mismatch", machine_, processor);
     auto partial = select(group_, "gpu-target-partial", machine_, processor);
-    if (missing.empty() && mismatch.empty() && partial.empty()) return served_.push_back(processor);
+    if (missing.empty() && mismatch.empty() && partial.empty() && incomplete.empty()) return served_.push_back(processor);
     if (!missing.empty()) missing_[missing.size()].push_back(processor);
     if (!missing.empty()) holds_ = missing.front()->holds;
     if (!mismatch.empty())
@@ -119,6 +130,10 @@ public:
   }
 
 private:
+  bool is_side_car(const Origin &origin) const {
+    return std::ranges::any_of(group_.units, [&](const DeviceUnit *u) { return u->side_car && u->origin == origin; });
+  }
+
   std::string of_files(size_t count, std::string_view verb_one, std::string_view verb_many) const {
     return fmt::format("{} of {} files with device code {}", count, group_.units.size(), count == 1 ? verb_one : verb_many);
   }
@@ -140,6 +155,16 @@ std::string held_text(const Group &group) {
 // What is said of a group without device code of its own.
 std::string no_code_text(const Group &group) {
   return group.split ? "device code of " + counted_text(group.split, "file") + " in kpack archives" : "no device code";
+}
+
+// "torch/lib/rocblas/library has nothing for gfx1103".
+void sidecar_clauses(const TextContext &context, const Group &group, int machine, Clauses &out) {
+  for (const Finding *f : group.findings) {
+    if (f->machine != machine || f->level == Level::note || !f->rule.starts_with("sidecar-")) continue;
+    std::string what = f->rule == "sidecar-missing" ? "has nothing for" : "is incomplete for";
+    std::string clause = fmt::format("{} {} {}", context.path(f->origin), what, f->subject);
+    if (std::ranges::find(out, clause) == out.end()) out.push_back(std::move(clause));
+  }
 }
 
 void gpu_clauses(const Group &group, int index, const Machine &machine, Clauses &out) {
@@ -267,6 +292,7 @@ std::string group_text(const TextContext &context, const Group &group) {
     const Machine &machine = context.report.machines[i];
     size_t first = clauses.size();
     gpu_clauses(group, static_cast<int>(i), machine, clauses);
+    sidecar_clauses(context, group, static_cast<int>(i), clauses);
     if (machine.cpu) cpu_clauses(group, static_cast<int>(i), escaped(machine.cpu->name), clauses);
     name_subject(first, context.report.machines.size() > 1 ? fmt::format("machine {}", i) : "machine");
   }

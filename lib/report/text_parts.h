@@ -29,9 +29,10 @@ struct TextContext {
 std::string machines_text(const TextContext &context);  // what is judged against
 std::string headlines_text(const TextContext &context); // a verdict for each distribution or input
 std::string findings_text(const TextContext &context);
-std::string targets_text(const TextContext &context); // the matrix of gfx targets
-std::string kernels_text(const TextContext &context); // --kernels
-std::string cpu_text(const TextContext &context);     // x86 extensions and where they are used first
+std::string targets_text(const TextContext &context);  // the matrix of gfx targets
+std::string sidecars_text(const TextContext &context); // kernel folders of libraries
+std::string kernels_text(const TextContext &context);  // --kernels
+std::string cpu_text(const TextContext &context);      // x86 extensions and where they are used first
 std::string problems_text(const TextContext &context);
 std::string totals_text(const TextContext &context); // the last line
 

@@ -61,7 +61,8 @@ bool is_whole(const DeviceUnit &unit, const Count &count) { return unit.set ? co
 std::vector<TargetColumn> make_columns(const TextContext &context) {
   std::map<std::string, std::optional<TargetId>, TargetOrder> columns;
   for (const DeviceUnit &unit : context.units)
-    for (std::string &target : unit_targets(unit)) columns[std::move(target)];
+    if (!unit.side_car)
+      for (std::string &target : unit_targets(unit)) columns[std::move(target)];
   for (const Machine &machine : context.report.machines)
     for (const Gpu &gpu : machine.gpus)
       if (machine.judge_gpus) columns.try_emplace(gpu.loader_target().processor, gpu.loader_target());
@@ -157,12 +158,14 @@ std::string unit_label(const TextContext &context, const DeviceUnit &unit) {
 } // namespace
 
 std::string targets_text(const TextContext &context) {
-  if (context.units.empty()) return others_text(context);
+  if (std::ranges::all_of(context.units, &DeviceUnit::side_car)) return others_text(context);
   std::vector<TargetColumn> columns = make_columns(context);
   std::map<std::pair<uint32_t, std::string>, std::vector<Count>> groups;
-  std::vector<Count> all(columns.size(), Count{0, context.units.size(), false});
+  auto rows = static_cast<uint64_t>(std::ranges::count(context.units, false, &DeviceUnit::side_car));
+  std::vector<Count> all(columns.size(), Count{0, rows, false});
   Matrix units, distributions;
   for (const DeviceUnit &unit : context.units) {
+    if (unit.side_car) continue; // told with their libraries
     std::vector<Count> row;
     std::vector<Count> &group = groups[{unit.origin.input, unit.distribution}];
     group.resize(columns.size());
@@ -176,7 +179,7 @@ std::string targets_text(const TextContext &context) {
   }
   for (const auto &[key, row] : groups)
     distributions.add(key.second.empty() ? context.input(key.first) : escaped(key.second), row);
-  bool by_unit = context.units.size() <= kUnitRows || context.style.all;
+  bool by_unit = rows <= kUnitRows || context.style.all;
   Matrix &shown = by_unit ? units : distributions;
   size_t left = 0;
   if (!context.style.all && shown.labels.size() > kDistributionRows) {
@@ -184,7 +187,7 @@ std::string targets_text(const TextContext &context) {
     shown.labels.resize(kDistributionRows);
     shown.cells.resize(kDistributionRows);
   }
-  if (context.units.size() > 1 && (by_unit || groups.size() > 1)) shown.add("files (all images)", all);
+  if (rows > 1 && (by_unit || groups.size() > 1)) shown.add("files (all images)", all);
   std::string out = print(context, shown, columns);
   if (left) out += more_text(left, "");
   return out + others_text(context);

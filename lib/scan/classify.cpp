@@ -32,6 +32,39 @@ void read_triton(const std::vector<Member> &members, const std::vector<Classifie
   find_triton_kernels(code_files, json_files, out.triton);
 }
 
+// Databases of kernels may be larger than memory; those that lie mapped cost nothing.
+constexpr uint64_t kMaxSideContent = uint64_t{1} << 30;
+
+// Whatever opens decides: a file that cannot be read still tells by its name what it is for.
+void add_side_file(const Member &member, MemberKind kind, const std::string &above, Collected &out) {
+  auto file = recognise_side_file(member.origin.path, above);
+  if (!file) return;
+  bool opened_elsewhere = kind == MemberKind::elf || kind == MemberKind::device_file || kind == MemberKind::archive;
+  if (file->part == SidePart::kernels && opened_elsewhere) return;
+  file->origin = member.origin;
+  if (file->part == SidePart::kernels)
+    out.problems.push_back({Level::warning, member.origin, "has the name of a kernel file but holds no code object"});
+  if (wants_content(*file) && member.anonymous <= kMaxSideContent) {
+    auto content = member.open();
+    if (content)
+      read_side_file(*content, *file, out.problems);
+    else
+      out.problems.push_back(problem_of(member, content.takeError()));
+  }
+  out.side_files.push_back(std::move(*file));
+}
+
+void add_torch_version(const Member &member, Collected &out) {
+  auto content = member.open();
+  if (!content) {
+    out.problems.push_back(problem_of(member, content.takeError()));
+    return;
+  }
+  TorchVersion version = parse_torch_version(content->text());
+  version.origin = member.origin;
+  out.torch_versions.push_back(std::move(version));
+}
+
 } // namespace
 
 Classified classify(const Member &member) {
@@ -66,6 +99,9 @@ void collect(std::vector<Member> members, const CollectOptions &options, Pool &p
   for (size_t i = 0; i < members.size(); ++i) {
     Member &member = members[i];
     out.problems.insert(out.problems.end(), kinds[i].problems.begin(), kinds[i].problems.end());
+    const uint32_t input = member.origin.input;
+    add_side_file(member, kinds[i].kind, input < options.inputs.size() ? options.inputs[input].above : "", out);
+    if (is_torch_version_file(member.origin.path)) add_torch_version(member, out);
     if (kinds[i].kind == MemberKind::other) continue;
     if (kinds[i].kind == MemberKind::elf || kinds[i].kind == MemberKind::device_file || kinds[i].kind == MemberKind::pe) {
       out.kinds.push_back(kinds[i].kind);
@@ -92,7 +128,7 @@ void collect(std::vector<Member> members, const CollectOptions &options, Pool &p
               [&](Problem p) { out.problems.push_back(std::move(p)); }};
     bool is_input = member.is_input;
     kinds[i].archive->read(*content, member.origin.input, is_input ? "" : member.origin.path + "!", feed);
-    collect(std::move(inner), {options.archive_depth - 1, options.excludes}, pool, out);
+    collect(std::move(inner), {options.archive_depth - 1, options.excludes, options.inputs}, pool, out);
   }
 }
 

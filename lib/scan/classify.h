@@ -5,7 +5,10 @@
 
 #include "isa-audit/base/member.h"
 #include "isa-audit/container/container.h"
+#include "isa-audit/device/side_file.h"
 #include "isa-audit/source/site_packages.h"
+#include "isa-audit/source/torch_version.h"
+#include "isa-audit/verdict/inventory.h"
 #include "pool.h"
 #include "triton.h"
 
@@ -29,8 +32,10 @@ Classified classify(const Member &member);
 
 struct Collected {
   std::vector<Member> binaries;
-  std::vector<MemberKind> kinds; // of `binaries`
-  TritonKernels triton;          // of `binaries`
+  std::vector<MemberKind> kinds;    // of `binaries`
+  TritonKernels triton;             // of `binaries`
+  std::vector<SideFile> side_files; // in the order of the walk
+  std::vector<TorchVersion> torch_versions;
   DistributionIndex distributions;
   Problems problems;
   uint64_t files = 0;
@@ -39,6 +44,7 @@ struct Collected {
 struct CollectOptions {
   unsigned archive_depth = 3;
   const std::vector<std::string> &excludes; // held against members of archives; the walk has seen to the rest
+  const std::vector<Input> &inputs;
 };
 
 // Looks at every member, opens archives inside archives down to a depth, reads dist-info.

@@ -25,6 +25,17 @@ std::string shown_name(const std::string &path) {
   return name.empty() ? "/" : name;
 }
 
+// By these a folder inside a side-car is known as one (rocblas/library).
+std::string last_parts(const std::string &path) {
+  constexpr int kParts = 4;
+  std::error_code error;
+  fs::path whole = fs::weakly_canonical(path, error);
+  std::string out;
+  for (int i = 0; i < kParts && whole.has_filename(); ++i, whole = whole.parent_path())
+    out = whole.filename().string() + (out.empty() ? "" : "/") + out;
+  return out;
+}
+
 std::string last_two_parts(const std::string &path) {
   fs::path whole(path);
   return (whole.parent_path().filename() / whole.filename()).generic_string();
@@ -65,6 +76,7 @@ private:
     std::error_code error;
     bool folder = fs::is_directory(path, error);
     uint32_t input = add_input(shown_name(path), folder ? "directory" : "file");
+    if (folder) out_.inputs[input].above = last_parts(path);
     size_t before = out_.members.size(), problems = out_.problems.size();
     walk(path, input, {options_.excludes, options_.follow_symlinks}, feed(!folder));
     if (folder && out_.members.size() == before && out_.problems.size() == problems)

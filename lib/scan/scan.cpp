@@ -87,14 +87,14 @@ void attribute(Inventory &inventory, const DistributionIndex &index, const std::
       inventory.distributions.push_back(one);
   std::ranges::stable_sort(inventory.distributions);
   std::ranges::stable_sort(inventory.distributions, {}, &Distribution::input);
-  for (Binary &binary : inventory.binaries) {
-    if (auto owner = index.owner(binary.origin.input, binary.origin.path)) {
-      binary.distribution = index.distributions()[*owner].name;
-      continue;
-    }
-    auto name = std::ranges::find(named, binary.origin.input, &Distribution::input);
-    if (name != named.end()) binary.distribution = name->name;
-  }
+  auto owner_of = [&](const Origin &origin) -> std::string {
+    if (auto owner = index.owner(origin.input, origin.path)) return index.distributions()[*owner].name;
+    auto name = std::ranges::find(named, origin.input, &Distribution::input);
+    return name == named.end() ? "" : name->name;
+  };
+  for (Binary &binary : inventory.binaries) binary.distribution = owner_of(binary.origin);
+  for (SideFile &file : inventory.side_files) file.distribution = owner_of(file.origin);
+  for (TorchVersion &version : inventory.torch_versions) version.distribution = owner_of(version.origin);
 }
 
 // An input file is what was found in it.
@@ -138,7 +138,7 @@ Inventory scan(const ScanOptions &options) {
   collected.distributions = std::move(intake.distributions);
   std::vector<Member> named;
   std::ranges::copy_if(intake.members, std::back_inserter(named), &Member::is_input);
-  collect(std::move(intake.members), {options.archive_depth, options.excludes}, pool, collected);
+  collect(std::move(intake.members), {options.archive_depth, options.excludes, inventory.inputs}, pool, collected);
   inventory.problems.insert(inventory.problems.end(), collected.problems.begin(), collected.problems.end());
   inventory.files = collected.files;
   // Archives are open; what is left are binaries, recognised by content, and the dist-info of all inputs.
@@ -159,6 +159,10 @@ Inventory scan(const ScanOptions &options) {
       one.binary.triton = at->second;
     inventory.binaries.push_back(std::move(one.binary));
   }
+  inventory.side_files = std::move(collected.side_files);
+  inventory.torch_versions = std::move(collected.torch_versions);
+  std::ranges::sort(inventory.side_files, {}, &SideFile::origin);
+  std::ranges::sort(inventory.torch_versions, {}, &TorchVersion::origin);
   // Every fact is in the inventory.
 
   attribute(inventory, collected.distributions, intake.named);

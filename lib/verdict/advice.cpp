@@ -16,27 +16,67 @@ struct BuildRow {
   std::string_view before; // what to write before the list of targets
   char separator;
   std::string_view after;
+  // Processors that the project's build takes, blank-separated (empty: it does not look), and what to do with others.
+  std::string_view takes = {};
+  std::string_view otherwise = {};
+  bool closed = false; // others cannot be had by any value of the variable
 };
 
+constexpr std::string_view kAiterTakes = "gfx942 gfx950";
+constexpr std::string_view kAiterOtherwise =
+    "AITER is made for gfx942 and gfx950 only: VLLM_ROCM_USE_AITER=0 makes vLLM go without";
+
 constexpr BuildRow kBuildRows[] = {
-    {"amd-aiter", "GPU_ARCHS='", ';', "'"},
-    {"aiter", "GPU_ARCHS='", ';', "'"},
+    {"aiter", "GPU_ARCHS='", ';', "'", kAiterTakes, kAiterOtherwise, true},
+    {"amd-aiter", "GPU_ARCHS='", ';', "'", kAiterTakes, kAiterOtherwise, true},
+    {"aotriton", "-DAOTRITON_TARGET_ARCH='", ';', "' (CMake)"},
     {"apex", "PYTORCH_ROCM_ARCH='", ';', "'"},
     {"bitsandbytes", "-DBNB_ROCM_ARCH='", ';', "' (CMake)"},
     {"composable-kernel", "-DGPU_TARGETS='", ';', "' (CMake)"},
     {"ctranslate2", "-DCMAKE_HIP_ARCHITECTURES='", ';', "' (CMake)"},
     {"cupy*", "HCC_AMDGPU_TARGET='", ',', "'"},
     {"deepspeed", "PYTORCH_ROCM_ARCH='", ';', "'"},
-    {"flash-attn", "GPU_ARCHS='", ';', "', or use its Triton backend (FLASH_ATTENTION_TRITON_AMD_ENABLE=TRUE)"},
+    {"flash-attn", "GPU_ARCHS='", ';', "', or use its Triton backend (FLASH_ATTENTION_TRITON_AMD_ENABLE=TRUE)",
+     "gfx90a gfx942 gfx950",
+     "its CK kernels are made for gfx90a, gfx942 and gfx950 only (\"One of GPU archs of … is invalid\"): use its Triton "
+     "backend, "
+     "FLASH_ATTENTION_TRITON_AMD_ENABLE=TRUE",
+     true},
+    {"hipblaslt", "-DGPU_TARGETS='", ';', "' (CMake)"},
+    {"hipsparselt", "-DGPU_TARGETS='", ';', "' (CMake)"},
     {"jax*", "TF_ROCM_AMDGPU_TARGETS='", ',', "'"},
+    {"llama-cpp", "-DGGML_HIP=ON -DGPU_TARGETS='", ';', "' (CMake)"},
     {"llama-cpp-python", "CMAKE_ARGS='-DGGML_HIP=on -DGPU_TARGETS=", ';', "'"},
+    {"ollama", "-DAMDGPU_TARGETS='", ';', "' (CMake)"},
     {"onnxruntime*", "-DCMAKE_HIP_ARCHITECTURES='", ';', "' (CMake)"},
+    {"rocblas", "-DGPU_TARGETS='", ';', "' (CMake)"},
     {"tensorflow*", "TF_ROCM_AMDGPU_TARGETS='", ',', "'"},
     {"torch*", "PYTORCH_ROCM_ARCH='", ';', "'"},
-    {"vllm*", "PYTORCH_ROCM_ARCH='", ';', "'"},
+    {"vllm*", "PYTORCH_ROCM_ARCH='", ';', "'",
+     "gfx906 gfx908 gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 gfx1200 "
+     "gfx1201",
+     "add it to HIP_SUPPORTED_ARCHS in vLLM's CMakeLists.txt as well: what is not listed there is dropped without a word"},
     {"xformers", "HIP_ARCHITECTURES='", ' ', "'"},
 };
 constexpr BuildRow kAnyProject = {"", "-DCMAKE_HIP_ARCHITECTURES='", ';', "' (CMake), or --offload-arch for each (hipcc)"};
+
+// Files of projects that are met without a distribution: what a part of the path says.
+struct FileRow {
+  std::string_view part, project;
+};
+constexpr FileRow kFileRows[] = {
+    {"libbitsandbytes_", "bitsandbytes"},
+    {"libtorch_hip.", "torch"},
+    {"ggml-hip.", "llama-cpp"},
+    {"flash_attn", "flash-attn"},
+    {"vllm/", "vllm"},
+    {"libctranslate2.", "ctranslate2"},
+    {"libonnxruntime", "onnxruntime"},
+    {"xformers/", "xformers"},
+    {"librocblas.", "rocblas"},
+    {"libhipblaslt.", "hipblaslt"},
+    {"libhipsparselt.", "hipsparselt"},
+};
 
 struct CpuRow {
   std::string_view name;
@@ -58,6 +98,16 @@ const BuildRow &build_row(const Project &project) {
     if (prefix ? std::string_view(name).starts_with(row.name.substr(0, row.name.size() - 1)) : name == row.name) return row;
   }
   return project.uses_torch ? kTorchExtension : kAnyProject;
+}
+
+bool takes(const BuildRow &row, std::string_view processor) {
+  if (row.takes.empty()) return true;
+  for (std::string_view rest = row.takes; !rest.empty();) {
+    size_t end = std::min(rest.find(' '), rest.size());
+    if (rest.substr(0, end) == processor) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
 }
 
 // gfx90a → "9.0.10": the decimal fields of HSA_OVERRIDE_GFX_VERSION. Empty for names of another form.
@@ -88,9 +138,13 @@ std::string poses_as(std::string_view gpu, const std::vector<std::string> &holds
 
 } // namespace
 
-Project find_project(const Inventory &inventory, uint32_t input, const std::string &distribution) {
+Project find_project(const Inventory &inventory, const Origin &origin, const std::string &distribution) {
+  const uint32_t input = origin.input;
   Project out;
   out.name = distribution;
+  if (distribution.empty())
+    for (const FileRow &row : kFileRows)
+      if (out.name.empty() && origin.path.find(row.part) != std::string::npos) out.name = row.project;
   for (const Distribution &d : inventory.distributions) {
     if (d.input != input || d.name != distribution) continue;
     for (const std::string &requirement : d.requires_dist) {
@@ -101,12 +155,16 @@ Project find_project(const Inventory &inventory, uint32_t input, const std::stri
   return out;
 }
 
-std::string build_advice(const Project &project, const std::string &wanted, const std::vector<std::string> &holds) {
+std::string build_advice(const Project &project, const std::string &wanted, const std::vector<std::string> &holds,
+                         std::string_view verb) {
   const BuildRow &row = build_row(project);
+  const bool taken = takes(row, std::string_view(wanted).substr(0, wanted.find(':')));
+  if (!taken && row.closed) return std::string(row.otherwise);
   std::vector<std::string> targets = holds;
   if (std::ranges::find(targets, wanted) == targets.end()) targets.push_back(wanted);
   std::ranges::sort(targets, TargetOrder());
-  std::string out(row.before);
+  std::string out(verb);
+  out += row.before;
   bool first = true;
   for (const std::string &target : targets) {
     if (!target.starts_with("gfx")) continue; // SPIR-V and other vendors are not in these lists
@@ -114,7 +172,8 @@ std::string build_advice(const Project &project, const std::string &wanted, cons
     out += target;
     first = false;
   }
-  return out + std::string(row.after);
+  out += row.after;
+  return taken ? out : out + ", and " + std::string(row.otherwise);
 }
 
 std::string gpu_advice(const Project &project, const Gpu &gpu, const std::vector<std::string> &holds) {
@@ -123,14 +182,19 @@ std::string gpu_advice(const Project &project, const Gpu &gpu, const std::vector
   std::string out;
   if (gpu.effective && gpu.effective->processor != gpu.target.processor)
     out = "unset HSA_OVERRIDE_GFX_VERSION: the GPU is " + gpu.target.processor + " and only poses as " + processor + "; or ";
-  out += "install " + what + " for " + processor + ", or build it with " + build_advice(project, processor, {});
+  const BuildRow &build = build_row(project);
+  if (!build.closed || takes(build, processor)) out += "install " + what + " for " + processor + ", or ";
+  out += build_advice(project, processor, {}, "build it with ");
   const Processor *row = find_processor(processor);
   if (row && !row->generic.empty()) out += "; " + std::string(row->generic) + " covers " + processor + " too";
-  std::string model = gpu.effective ? "" : poses_as(processor, holds);
-  if (!model.empty())
-    out += "; HSA_OVERRIDE_GFX_VERSION=" + override_value(model) + " makes it pose as " + model +
-           ", which is of the same family, but unsupported: kernels may fault";
-  return out;
+  return out + override_advice(gpu, holds);
+}
+
+std::string override_advice(const Gpu &gpu, const std::vector<std::string> &holds) {
+  std::string model = gpu.effective ? "" : poses_as(gpu.loader_target().processor, holds);
+  if (model.empty()) return "";
+  return "; HSA_OVERRIDE_GFX_VERSION=" + override_value(model) + " makes it pose as " + model +
+         ", which is of the same family, but unsupported: kernels may fault";
 }
 
 std::string cpu_advice(std::string_view distribution, const Cpu *cpu, bool sure) {

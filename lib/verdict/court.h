@@ -66,6 +66,9 @@ Finding make_finding(std::string_view rule, const Origin &origin, const std::str
 // "1 kernel", "12 kernels".
 std::string counted(uint64_t count, std::string_view noun);
 
+// The GPUs that files are judged by, each target once: the visible ones, or all where none is.
+std::vector<const Gpu *> judged_gpus(const Machine &machine);
+
 // The parts of judge(), one file each.
 void judge_inputs(Court &court);   // problems; inputs without device code
 void judge_labels(Court &court);   // code objects against their own entry ids
@@ -73,6 +76,7 @@ void judge_gpus(Court &court);     // device units against the GPUs of each mach
 void judge_runtimes(Court &court); // what ROCm releases of different age make of the code
 void judge_kernels(Court &court);  // kernels that only other targets of a file have
 void judge_external(Court &court); // libraries whose code is in kpack archives, against GPUs and --require
+void judge_sidecars(Court &court); // kernel folders of libraries, against GPUs and --require
 void judge_vendors(Court &court);  // builds for no GPU or another vendor's, on a machine with AMD's
 void judge_required(Court &court); // device units against --require
 void judge_cpus(Court &court);     // host code against the CPU of each machine

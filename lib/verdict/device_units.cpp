@@ -7,6 +7,7 @@
 
 #include "isa-audit/device/processors.h"
 #include "isa-audit/verdict/external_code.h"
+#include "isa-audit/verdict/side_cars.h"
 #include "isa-audit/verdict/target_order.h"
 
 namespace isa_audit {
@@ -38,6 +39,32 @@ std::string triton_path(std::string_view path) {
     path = path.substr(0, slash);
   }
   return std::string(path);
+}
+
+std::string parent_of(const std::string &path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+// Folders side by side with a kernel for the same targets each (Triton's ahead-of-time kernels have one folder a shape) are one
+// set at the folder above.
+void merge_siblings(std::vector<DeviceUnit> &units) {
+  constexpr size_t kFew = 3;
+  std::map<std::tuple<uint32_t, std::string, std::vector<std::string>>, std::vector<size_t>> groups;
+  for (size_t i = 0; i < units.size(); ++i)
+    if (units[i].set && !units[i].side_car && !units[i].triton)
+      groups[{units[i].origin.input, parent_of(units[i].origin.path), unit_targets(units[i])}].push_back(i);
+  for (const auto &[key, members] : groups) {
+    if (members.size() < kFew) continue;
+    DeviceUnit &first = units[members.front()];
+    first.origin.path = std::get<1>(key);
+    for (size_t i = 1; i < members.size(); ++i) {
+      DeviceUnit &other = units[members[i]];
+      first.files.insert(first.files.end(), other.files.begin(), other.files.end());
+      other.files.clear();
+    }
+  }
+  std::erase_if(units, [](const DeviceUnit &unit) { return unit.files.empty(); });
 }
 
 bool is_the_input(const Inventory &inventory, const Binary &binary) {
@@ -114,15 +141,18 @@ std::vector<DeviceUnit> device_units(const Inventory &inventory) {
   for (const Binary &binary : inventory.binaries) {
     if (!binary.device || binary.device->runtime_internal || !holds_loadable(*binary.device)) continue;
     if (!binary.device->standalone || is_the_input(inventory, binary)) {
-      out.push_back({binary.origin, binary.distribution, false, false, false, {&binary}});
+      out.push_back({binary.origin, binary.distribution, false, false, false, false, {&binary}});
       continue;
     }
-    std::string path = binary.triton ? triton_path(binary.origin.path) : set_path(binary.origin.path);
-    auto [at, is_new] = sets.try_emplace({binary.origin.input, path, binary.triton.has_value()}, out.size());
+    auto side = side_file_of(inventory, binary);
+    bool triton = !side && binary.triton;
+    std::string path = side ? side->folder : triton ? triton_path(binary.origin.path) : set_path(binary.origin.path);
+    auto [at, is_new] = sets.try_emplace({binary.origin.input, path, triton}, out.size());
     if (is_new)
-      out.push_back({{binary.origin.input, path, "", 0}, binary.distribution, true, false, binary.triton.has_value(), {}});
+      out.push_back({{binary.origin.input, path, "", 0}, binary.distribution, true, false, triton, side.has_value(), {}});
     out[at->second].files.push_back(&binary);
   }
+  merge_siblings(out);
   auto external = [](const Binary &b) { return b.device && b.device->external; };
   if (std::ranges::any_of(inventory.binaries, external))
     for (DeviceUnit &unit : out)

@@ -11,18 +11,6 @@ namespace {
 
 constexpr std::string_view kPlaceholder = "@GFXARCH@";
 
-// Relative to the folder that a wheel is installed into: without the archives it lies in, and without the wheel's data folder.
-std::string installed_path(std::string_view path) {
-  if (size_t bang = path.rfind('!'); bang != std::string_view::npos) path.remove_prefix(bang + 1);
-  size_t slash = path.find('/');
-  if (slash != std::string_view::npos && path.substr(0, slash).ends_with(".data")) {
-    std::string_view rest = path.substr(slash + 1);
-    for (std::string_view scheme : {"purelib/", "platlib/"})
-      if (rest.starts_with(scheme)) return std::string(rest.substr(scheme.size()));
-  }
-  return std::string(path);
-}
-
 std::string resolve(const Binary &library, const std::string &search_path) {
   std::filesystem::path folder = std::filesystem::path(installed_path(library.origin.path)).parent_path();
   return (folder / search_path).lexically_normal().generic_string();
@@ -64,6 +52,17 @@ std::string written_target(const CodeObject &object) {
 }
 
 } // namespace
+
+std::string installed_path(std::string_view path) {
+  if (size_t bang = path.rfind('!'); bang != std::string_view::npos) path.remove_prefix(bang + 1);
+  size_t slash = path.find('/');
+  if (slash != std::string_view::npos && path.substr(0, slash).ends_with(".data")) {
+    std::string_view rest = path.substr(slash + 1);
+    for (std::string_view scheme : {"purelib/", "platlib/"})
+      if (rest.starts_with(scheme)) return std::string(rest.substr(scheme.size()));
+  }
+  return std::string(path);
+}
 
 bool is_kpack_file(const Binary &binary) { return binary.format == "kpack"; }
 

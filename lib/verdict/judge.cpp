@@ -95,7 +95,7 @@ int Court::exit_code() const {
   };
   if (std::ranges::any_of(findings_, fails)) return 1;
   bool unread = std::ranges::any_of(inventory.problems, [](const Problem &p) { return p.level == Level::error; });
-  bool nothing = inventory.binaries.empty() && inventory.distributions.empty();
+  bool nothing = inventory.binaries.empty() && inventory.distributions.empty() && inventory.side_files.empty();
   return unread || nothing || unanswered_ ? 2 : 0;
 }
 
@@ -128,6 +128,16 @@ Judgement Court::finish() {
   return out;
 }
 
+std::vector<const Gpu *> judged_gpus(const Machine &machine) {
+  bool any_visible = std::ranges::any_of(machine.gpus, &Gpu::visible);
+  std::vector<const Gpu *> out;
+  for (const Gpu &gpu : machine.gpus) {
+    bool seen = std::ranges::any_of(out, [&](const Gpu *g) { return g->loader_target() == gpu.loader_target(); });
+    if ((gpu.visible || !any_visible) && !seen) out.push_back(&gpu);
+  }
+  return out;
+}
+
 Judgement judge(const Inventory &inventory, const std::vector<Machine> &machines, const Policy &policy) {
   Court court(inventory, machines, policy);
   judge_inputs(court);
@@ -136,6 +146,7 @@ Judgement judge(const Inventory &inventory, const std::vector<Machine> &machines
   judge_runtimes(court);
   judge_kernels(court);
   judge_external(court);
+  judge_sidecars(court);
   judge_vendors(court);
   judge_required(court);
   judge_cpus(court);

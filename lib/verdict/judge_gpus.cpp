@@ -6,6 +6,8 @@
 
 #include "advice.h"
 #include "court.h"
+#include "elsewhere.h"
+#include "isa-audit/device/processors.h"
 #include "isa-audit/verdict/device_units.h"
 #include "isa-audit/verdict/target_order.h"
 #include "kernel_name.h"
@@ -32,6 +34,12 @@ Gpus distinct(const Gpus &gpus) {
   return out;
 }
 
+// Before lazy loading HIP registered all code at once and gave up on the process at the first image without a match.
+bool is_old(const Machine &machine) {
+  return !machine.rocm.empty() &&
+         std::ranges::all_of(machine.rocm, [](const std::string &v) { return v.size() > 1 && v[0] < '5' && v[1] == '.'; });
+}
+
 const char *part_name(const DeviceUnit &unit) {
   const DeviceCode &device = *unit.files.front()->device;
   return device.images.empty() ? "code object" : "device image";
@@ -42,25 +50,25 @@ std::string how_many(const DeviceUnit &unit, const std::string &target, const Co
   return target + " in " + std::to_string(c.served) + " of " + counted(c.parts, part_name(unit));
 }
 
-std::string rocblas_text(const DeviceUnit &unit, const std::string &processor) {
-  return unit.origin.path.ends_with("rocblas/library")
-             ? " (\"rocBLAS error: Cannot read TensileLibrary.dat: … for GPU arch : " + processor + "\")"
-             : "";
-}
-
-Finding missing(const Project &project, const DeviceUnit &unit, const Gpu &gpu, Finding finding) {
+Finding missing(const Project &project, const DeviceUnit &unit, const Gpu &gpu, Elsewhere &elsewhere, bool aborts_at_load,
+                Finding finding) {
   const std::string &processor = gpu.loader_target().processor;
+  const std::vector<std::string> holds = unit_targets(unit);
   if (unit.set)
     finding.message = "no file of this folder is for " + processor +
                       ": a library that loads its kernels from here fails at "
-                      "the first call that needs one" +
-                      rocblas_text(unit, processor);
+                      "the first call that needs one";
   else
     finding.message = "no code for " + processor +
                       ": the first kernel launched from it fails with hipErrorNoBinaryForGpu (\"no "
                       "kernel image is available for execution on the device\") or \"invalid device function\"";
-  finding.holds = join_targets(unit_targets(unit));
-  finding.fix = gpu_advice(project, gpu, unit_targets(unit));
+  if (aborts_at_load) finding.message += "; ROCm before 5 aborts already when the file is loaded (imported)";
+  if (std::string nearest = nearest_text(processor, holds); !nearest.empty()) finding.message += "; " + nearest;
+  finding.message += elsewhere.text(unit, gpu.loader_target());
+  finding.holds = join_targets(holds);
+  finding.fix = gpu_advice(project, gpu, holds);
+  // Packages load such files for the processor they find; those that have others for it may do without these.
+  if (unit.set && elsewhere.distribution_serves(unit, gpu.loader_target())) finding.level = Level::warning;
   return finding;
 }
 
@@ -134,7 +142,7 @@ Finding mismatch(const Project &project, const DeviceUnit &unit, const Gpu &gpu,
   if (!gpu.assumed.empty()) finding.message += "; the settings of this GPU are assumed, not read";
   bool wants_xnack = std::ranges::any_of(others, [](const std::string &t) { return t.ends_with(":xnack+"); });
   if (wants_xnack && target.xnack == Setting::off) finding.fix = "run with HSA_XNACK=1 if the GPU supports it, or ";
-  finding.fix += "build the target without settings: " + build_advice(project, target.processor, {});
+  finding.fix += build_advice(project, target.processor, {}, "build the target without settings: ");
   return finding;
 }
 
@@ -156,7 +164,7 @@ void note_how_served(Court &court, const DeviceUnit &unit, const Coverage &c, Fi
   }
 }
 
-void judge_unit(Court &court, int machine, const DeviceUnit &unit, const Gpu &gpu) {
+void judge_unit(Court &court, int machine, const DeviceUnit &unit, const Gpu &gpu, Elsewhere &elsewhere) {
   const TargetId &target = gpu.loader_target();
   Coverage c = cover(unit, {&target, 1}, Spirv::counts);
   Finding finding = make_finding("gpu-target-missing", unit.origin, unit.distribution);
@@ -177,13 +185,16 @@ void judge_unit(Court &court, int machine, const DeviceUnit &unit, const Gpu &gp
     return;
   }
   Fate fate = c.served ? Fate::partial : Fate::failed;
-  Project project = find_project(court.inventory, unit.origin.input, unit.distribution);
+  Project project = find_project(court.inventory, unit.origin, unit.distribution);
   if (c.mismatched == c.parts - c.served)
     court.rule_on(Side::gpu, fate, mismatch(project, unit, gpu, c, std::move(finding)));
   else if (c.served)
     court.rule_on(Side::gpu, fate, partial(project, unit, gpu, c, std::move(finding)));
-  else
-    court.rule_on(Side::gpu, fate, missing(project, unit, gpu, std::move(finding)));
+  else {
+    bool old = is_old(court.machines[static_cast<size_t>(machine)]);
+    Finding lost = missing(project, unit, gpu, elsewhere, old, std::move(finding));
+    court.rule_on(Side::gpu, lost.level == Level::error ? fate : Fate::partial, std::move(lost));
+  }
 }
 
 // Images that a GPU would have but for one before it.
@@ -245,6 +256,16 @@ std::string both_ways(const std::vector<DeviceUnit> &units, const Gpu &gpu) {
          gpu.effective->processor;
 }
 
+// What makes code for `effective` impossible on `physical`; empty for processors of one generation.
+std::string family_gap(const std::string &physical, const std::string &effective) {
+  const Processor *real = find_processor(physical), *posed = find_processor(effective);
+  auto generation = [](const std::string &name) { return name.substr(0, name.size() - 2); };
+  if (!real || !posed || generation(physical) == generation(effective)) return "";
+  if (real->wavefront == posed->wavefront) return "another family, with another instruction set";
+  return "another family, whose wavefronts have " + std::to_string(posed->wavefront) + " lanes and not " +
+         std::to_string(real->wavefront);
+}
+
 void tell_overrides(Court &court, int index, const Machine &machine, const Gpus &gpus, const std::vector<DeviceUnit> &units) {
   for (const Gpu *gpu : gpus) {
     if (!gpu->effective || gpu->effective->processor == gpu->target.processor) continue;
@@ -254,9 +275,15 @@ void tell_overrides(Court &court, int index, const Machine &machine, const Gpus 
     finding.holds = gpu->effective->processor;
     auto value = machine.overrides.find("HSA_OVERRIDE_GFX_VERSION");
     finding.message = "the GPU is " + gpu->target.processor + " but poses as " + gpu->effective->processor +
-                      " (HSA_OVERRIDE_GFX_VERSION" + (value == machine.overrides.end() ? "" : "=" + value->second) +
-                      "): code for the other processor may fault, hang or compute wrong results" + both_ways(units, *gpu);
-    finding.fix = "unset HSA_OVERRIDE_GFX_VERSION when there is code for " + gpu->target.processor;
+                      " (HSA_OVERRIDE_GFX_VERSION" + (value == machine.overrides.end() ? "" : "=" + value->second) + "): ";
+    if (std::string gap = family_gap(gpu->target.processor, gpu->effective->processor); !gap.empty()) {
+      finding.message += gap + ": memory access faults and wrong results are certain";
+      finding.fix = "unset HSA_OVERRIDE_GFX_VERSION";
+    } else {
+      finding.message += "code for the other processor may fault, hang or compute wrong results";
+      finding.fix = "unset HSA_OVERRIDE_GFX_VERSION when there is code for " + gpu->target.processor;
+    }
+    finding.message += both_ways(units, *gpu);
     court.add(std::move(finding));
   }
 }
@@ -300,7 +327,8 @@ void tell_no_gpu(Court &court, int machine) {
 
 void judge_gpus(Court &court) {
   std::vector<DeviceUnit> units = device_units(court.inventory);
-  std::erase_if(units, [](const DeviceUnit &unit) { return unit.of_libraries; });
+  std::erase_if(units, [](const DeviceUnit &unit) { return unit.of_libraries || unit.side_car; });
+  Elsewhere elsewhere(court.inventory, units);
   for (size_t i = 0; i < court.machines.size(); ++i) {
     const Machine &machine = court.machines[i];
     int index = static_cast<int>(i);
@@ -314,7 +342,7 @@ void judge_gpus(Court &court) {
     tell_overrides(court, index, machine, gpus, units);
     tell_forced_spirv(court, index, machine, units);
     for (const DeviceUnit &unit : units) {
-      for (const Gpu *gpu : gpus) judge_unit(court, index, unit, *gpu);
+      for (const Gpu *gpu : gpus) judge_unit(court, index, unit, *gpu, elsewhere);
       if (gpus.size() > 1) judge_mixed(court, index, unit, visible);
     }
   }

@@ -4,6 +4,7 @@
 
 #include "court.h"
 #include "isa-audit/verdict/device_units.h"
+#include "isa-audit/verdict/side_cars.h"
 #include "isa-audit/verdict/target_order.h"
 
 namespace isa_audit {
@@ -11,7 +12,7 @@ namespace {
 
 struct Reading {
   uint64_t errors = 0;
-  uint64_t binaries = 0, distributions = 0;
+  uint64_t binaries = 0, distributions = 0, side_files = 0;
   bool external = false, hip_host = false, amd_code = false;
 };
 
@@ -28,8 +29,13 @@ std::vector<Reading> read_inputs(const Inventory &inventory, const std::vector<D
   }
   for (const Distribution &d : inventory.distributions)
     if (d.input < out.size()) ++out[d.input].distributions;
+  for (const SideFile &file : inventory.side_files)
+    if (file.origin.input < out.size()) ++out[file.origin.input].side_files;
   for (const DeviceUnit &unit : units)
     if (unit.origin.input < out.size()) out[unit.origin.input].amd_code = true;
+  // Kernel files may come with device wheels.
+  for (const SideCar &car : side_cars(inventory))
+    if (car.origin.input < out.size()) out[car.origin.input].amd_code |= !car.kernels.empty();
   return out;
 }
 
@@ -54,7 +60,7 @@ void mark_unread(Court &court) {
 
 void tell_incomplete(Court &court, uint32_t input, const Reading &reading) {
   Finding finding = make_finding("input-incomplete", {input, "", "", 0}, "");
-  if (reading.binaries == 0) {
+  if (reading.binaries + reading.side_files == 0) {
     finding.level = Level::error;
     finding.message = "nothing of this input could be audited";
   } else {
@@ -124,7 +130,7 @@ void judge_inputs(Court &court) {
     // Code in kpack archives is judged where they are.
     if (reading.amd_code || reading.external) continue;
     // What an input holds that could not be read whole, or in which nothing was known, nobody can say.
-    bool known = !reading.errors && reading.binaries + reading.distributions > 0;
+    bool known = !reading.errors && reading.binaries + reading.distributions + reading.side_files > 0;
     if (!court.policy.required.empty() && !known) court.mark_unanswered();
     if (gpus_judged && known) tell_no_device_code(court, input, reading);
   }

@@ -50,8 +50,7 @@ void judge_unit(Court &court, const DeviceUnit &unit, const Requirement &require
     finding.message = "kernels of this file fail on " + required.text +
                       " (\"no kernel image is available for execution on the "
                       "device\" or \"invalid device function\")";
-    finding.fix =
-        "build with " + build_advice(find_project(court.inventory, unit.origin.input, unit.distribution), required.text, holds);
+    finding.fix = build_advice(find_project(court.inventory, unit.origin, unit.distribution), required.text, holds);
   }
   court.rule_on(Side::gpu, Fate::failed, std::move(finding));
 }
@@ -60,7 +59,7 @@ void judge_unit(Court &court, const DeviceUnit &unit, const Requirement &require
 
 void judge_required(Court &court) {
   std::vector<DeviceUnit> units = device_units(court.inventory);
-  std::erase_if(units, [](const DeviceUnit &unit) { return unit.of_libraries; });
+  std::erase_if(units, [](const DeviceUnit &unit) { return unit.of_libraries || unit.side_car; });
   for (const TargetId &target : court.policy.required) {
     Requirement required{target, target.text(), gpus_of(target)};
     for (const DeviceUnit &unit : units) judge_unit(court, unit, required);

@@ -75,10 +75,13 @@ constexpr Rule kRules[] = {
      "A target without settings (gfx90a) must "
      "be served whatever the GPU's xnack and sramecc are."},
     {"sidecar-incomplete", Level::error, "a kernel library beside the file lacks parts for a GPU",
-     "The library finds its index but not all of the files it names."},
+     "An index without kernels, kernels without an index, names of files that are not there. As bad as it is for the library: "
+     "an "
+     "error for rocBLAS, which aborts, a note for MIOpen and rocFFT, which compile."},
     {"sidecar-missing", Level::error, "a kernel library beside the file has nothing for a GPU",
      "Libraries such as rocBLAS load kernels from folders beside them and abort, or fall back to slow code, when there are "
-     "none for the GPU."},
+     "none for the GPU: an error, a warning (AOTriton, device libraries) or a note (MIOpen, rocFFT) as the library behaves. "
+     "Install the files of one build together."},
     {"stale-build", Level::warning, "left-over build products disagree with what is installed",
      "Delete build folders, caches and old wheels, and build again."},
 };

@@ -325,6 +325,27 @@ std::string build_split_host(const std::string &reference, const std::vector<uin
   return build_elf(elf);
 }
 
+std::string build_pe(const std::vector<PeSectionSpec> &sections, uint16_t machine) {
+  ByteWriter out;
+  out.raw("MZ").pad_to(60).le(uint32_t(0x80)).pad_to(0x80).raw(std::string_view("PE\0\0", 4));
+  out.le(machine).le(uint16_t(sections.size())).pad_to(out.size() + 12).le(uint16_t(240)).le(uint16_t(0x2022));
+  out.pad_to(out.size() + 240);
+  uint64_t at = (out.size() + 40 * sections.size() + 511) / 512 * 512;
+  for (const PeSectionSpec &s : sections) {
+    size_t start = out.size();
+    out.raw(s.name)
+        .pad_to(start + 8)
+        .le(uint32_t(s.bytes.size()))
+        .le(uint32_t(at))
+        .le(uint32_t(s.bytes.size()))
+        .le(uint32_t(at));
+    out.pad_to(start + 36).le(s.flags);
+    at = (at + s.bytes.size() + 511) / 512 * 512;
+  }
+  for (const PeSectionSpec &s : sections) out.align(512).raw(s.bytes);
+  return out.bytes();
+}
+
 std::string build_host(const std::string &fatbin, const std::string &rodata) {
   ElfSpec elf;
   elf.sections.push_back({".text", 1, 6, std::string(16, '\x90'), 16});

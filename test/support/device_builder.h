@@ -87,6 +87,13 @@ std::string build_kpack_reference(const std::string &kernel_name, const std::vec
 // A host library whose device code was split off, with a HIPK wrapper for each index.
 std::string build_split_host(const std::string &reference, const std::vector<uint32_t> &indices);
 
+struct PeSectionSpec {
+  std::string name, bytes;
+  uint32_t flags = 0x40000040; // readable data
+};
+// The headers of a PE32+ library and its sections.
+std::string build_pe(const std::vector<PeSectionSpec> &sections, uint16_t machine = 0x8664);
+
 // A host library with these bytes in .hip_fatbin and in .rodata.
 std::string build_host(const std::string &fatbin, const std::string &rodata = "");
 

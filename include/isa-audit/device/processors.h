@@ -26,7 +26,8 @@ std::span<const Processor> processors();
 const Processor *find_processor(std::string_view name);
 const Processor *find_processor_by_mach(uint8_t mach);
 
-// The known name nearest to `name` by edit distance (at most 2), empty for none: for "did you mean".
+// The known name nearest to `name` by edit distance (at most 2), of several one that `name` starts, then the most common one
+// ("gfx94" → gfx942); empty for none: for "did you mean".
 std::string_view nearest_processor(std::string_view name);
 
 } // namespace isa_audit

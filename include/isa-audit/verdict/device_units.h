@@ -21,13 +21,14 @@ struct DeviceUnit {
   bool of_libraries = false;
   // Kernels that Triton compiled and would compile again for another GPU.
   bool triton = false;
+  bool side_car = false;             // a set that a library of ROCm loads from: judged by what that library needs
   std::vector<const Binary *> files; // one, or the files of the set by origin; into the inventory
 };
 
 // By origin. A standalone code object that is an input itself is a unit of its own; one inside a directory or an archive
-// belongs to the set named by the folders before the first one whose name holds a gfx name; what Triton compiled, to
-// the folder of the folder it is in. Files whose device code is the
-// runtime's own, another vendor's, or nothing that a loader takes (relocatable objects, bitcode) are no units.
+// belongs to the set named by the folders before the first one whose name holds a gfx name; what Triton compiled, to the folder
+// of the folder it is in; several such folders side by side that are for the same targets are one set. Files whose device code
+// is the runtime's own, another vendor's, or nothing that a loader takes (relocatable objects, bitcode) are no units.
 std::vector<DeviceUnit> device_units(const Inventory &inventory);
 
 // How far code serves one GPU, or every one of several (the settings that a target leaves open). Counted in parts: the

@@ -56,6 +56,10 @@ private:
   std::map<std::string, std::vector<Archive>, std::less<>> archives_; // by path as installed
 };
 
+// A path relative to the folder that a wheel is installed into: without the archives it lies in, and without the wheel's data
+// folder.
+std::string installed_path(std::string_view path);
+
 // A unit of kpack archives only: judged through the libraries that need them where those are in the inventory too.
 bool is_kpack_file(const Binary &binary);
 

@@ -8,8 +8,10 @@
 
 #include "isa-audit/base/problem.h"
 #include "isa-audit/device/code_object.h"
+#include "isa-audit/device/side_file.h"
 #include "isa-audit/host/host_code.h"
 #include "isa-audit/source/distribution.h"
+#include "isa-audit/source/torch_version.h"
 
 namespace isa_audit {
 
@@ -18,6 +20,8 @@ struct Input {
   std::string kind;   // "directory", "wheel", "zip", "elf", "code-object", "distribution"
   uint64_t size = 0;  // bytes of the file; of all files for a directory
   std::string sha256; // with --hash
+  std::string above =
+      {}; // of a folder: the last parts of its own path, never shown; side-cars are known by the folders they lie in
 };
 
 // What the JSON file that Triton writes beside a kernel says of it ({"target": {"backend": "hip", "arch": "gfx942", …}, …}).
@@ -40,11 +44,13 @@ struct Binary {
 
 struct Inventory {
   std::vector<Input> inputs;
-  std::vector<Distribution> distributions; // by input, name
-  std::vector<Binary> binaries;            // by origin
-  Problems problems;                       // by origin
-  uint64_t files = 0;                      // looked at
-  uint64_t bytes = 0;                      // of the binaries
+  std::vector<Distribution> distributions;  // by input, name
+  std::vector<Binary> binaries;             // by origin
+  std::vector<SideFile> side_files;         // by origin; code objects among a side-car's files are binaries
+  std::vector<TorchVersion> torch_versions; // by origin
+  Problems problems;                        // by origin
+  uint64_t files = 0;                       // looked at
+  uint64_t bytes = 0;                       // of the binaries
 };
 
 } // namespace isa_audit

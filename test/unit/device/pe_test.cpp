@@ -12,32 +12,6 @@ Bytes as_bytes(const std::string &text) {
   return Bytes::borrowed({reinterpret_cast<const uint8_t *>(text.data()), text.size()});
 }
 
-struct Section {
-  std::string name, bytes;
-  uint32_t flags = 0x40000040;
-};
-
-std::string build_pe(const std::vector<Section> &sections, uint16_t machine = 0x8664) {
-  ByteWriter out;
-  out.raw("MZ").pad_to(60).le(uint32_t(0x80)).pad_to(0x80).raw(std::string_view("PE\0\0", 4));
-  out.le(machine).le(uint16_t(sections.size())).pad_to(out.size() + 12).le(uint16_t(240)).le(uint16_t(0x2022));
-  out.pad_to(out.size() + 240);
-  uint64_t at = (out.size() + 40 * sections.size() + 511) / 512 * 512;
-  for (const Section &s : sections) {
-    size_t start = out.size();
-    out.raw(s.name)
-        .pad_to(start + 8)
-        .le(uint32_t(s.bytes.size()))
-        .le(uint32_t(at))
-        .le(uint32_t(s.bytes.size()))
-        .le(uint32_t(at));
-    out.pad_to(start + 36).le(s.flags);
-    at = (at + s.bytes.size() + 511) / 512 * 512;
-  }
-  for (const Section &s : sections) out.align(512).raw(s.bytes);
-  return out.bytes();
-}
-
 std::string bundle() { return build_bundle({{"hipv4-amdgcn-amd-amdhsa--gfx942", build_code_object({})}}); }
 
 DeviceCode read(const std::string &file, Problems &problems) {

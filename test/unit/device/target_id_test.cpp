@@ -79,7 +79,10 @@ TEST(TargetId, Errors) {
     auto id = parse_target_id(text);
     return id ? std::string("accepted") : llvm::toString(id.takeError());
   };
-  EXPECT_NE(message("gfx943").find("did you mean gfx94"), std::string::npos) << message("gfx943");
+  EXPECT_NE(message("gfx943").find("did you mean gfx942"), std::string::npos) << message("gfx943");
+  EXPECT_NE(message("gfx94").find("did you mean gfx942"), std::string::npos) << message("gfx94");
+  EXPECT_NE(message("gfx90").find("did you mean gfx90a"), std::string::npos) << message("gfx90");
+  EXPECT_NE(message("gfx110").find("did you mean gfx1100"), std::string::npos) << message("gfx110");
   EXPECT_NE(message("gxf942").find("did you mean gfx942"), std::string::npos);
   EXPECT_NE(message("gfx1030:xnack+").find("has no xnack"), std::string::npos);
   EXPECT_NE(message("gfx1100:sramecc+").find("has no sramecc"), std::string::npos);

@@ -54,6 +54,8 @@ inline Scene torch() {
   out.world.device_file("torch/lib/libaotriton_v2.so", {image({"gfx90a", "gfx942"})}, "torch");
   out.world.code_object("torch/lib/rocblas/library/K_gfx90a.co", "gfx90a", "torch");
   out.world.code_object("torch/lib/rocblas/library/K_gfx1100.co", "gfx1100", "torch");
+  for (const char *target : {"gfx1100", "gfx90a"})
+    out.world.side_file("torch/lib/rocblas/library/TensileLibrary_lazy_" + std::string(target) + ".dat", "torch");
   for (int i = 0; i < 10; ++i)
     out.world.host_file("torch/lib/x" + std::to_string(i) + ".so",
                         host(i % 3 ? IsaSet{Feature::sse4_2} : IsaSet{Feature::avx2, Feature::avx512f, Feature::amx_tile}),

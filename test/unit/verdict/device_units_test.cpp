@@ -44,6 +44,16 @@ TEST(DeviceUnits, AFileThatIsTheInputIsJudgedAlone) {
   EXPECT_FALSE(units[0].set);
 }
 
+TEST(DeviceUnits, FoldersOfOneShapeEachAreOneSet) {
+  World world;
+  for (const char *shape : {"M=1", "M=2", "M=4"}) world.code_object("aot/" + std::string(shape) + "/kernel.hsaco", "gfx950");
+  world.code_object("aot/other/kernel.hsaco", "gfx942");
+  world.code_object("few/a/kernel.hsaco", "gfx950").code_object("few/b/kernel.hsaco", "gfx950");
+  std::vector<std::string> paths;
+  for (const DeviceUnit &unit : device_units(world.inventory)) paths.push_back(unit.origin.path);
+  EXPECT_EQ(paths, (std::vector<std::string>{"aot", "aot/other", "few/a", "few/b"}));
+}
+
 TEST(DeviceUnits, LeaveOutWhatNoLoaderTakes) {
   World world;
   Binary &internal = world.file("libhsa-runtime64.so.1");

@@ -132,15 +132,28 @@ TEST(JudgeGpu, LooseObjectsAreAlternatives) {
   EXPECT_TRUE(mentions(j.findings[0].message, "outside of the device images"));
 }
 
+TEST(JudgeGpu, SetsOfAPackageThatServesTheGpuOtherwiseAreWarnings) {
+  World world;
+  world.distribution("aiter").code_object("aiter_meta/hsa/gfx942/a.co", "gfx942", "aiter");
+  for (const char *shape : {"M=1", "M=2", "M=4"})
+    world.code_object("aiter/aot/" + std::string(shape) + "/kernel.hsaco", "gfx950", "aiter");
+  Judgement j = judged(world, gpus({"gfx942:sramecc+:xnack-"}));
+  ASSERT_EQ(rules_of(j), std::vector<std::string>{"gpu-target-missing"});
+  EXPECT_EQ(j.findings[0].level, Level::warning);
+  EXPECT_EQ(j.findings[0].origin.path, "aiter/aot");
+  EXPECT_EQ(j.verdict, Verdict::partly_served);
+  EXPECT_EQ(j.exit_code, 0);
+}
+
 TEST(JudgeGpu, ASetIsJudgedAsAWhole) {
   World world;
-  world.code_object("rocblas/library/K_gfx90a.co", "gfx90a").code_object("rocblas/library/K_gfx1100.co", "gfx1100");
+  world.code_object("kern/hsa/K_gfx90a.co", "gfx90a").code_object("kern/hsa/K_gfx1100.co", "gfx1100");
   EXPECT_TRUE(judged(world, gpus({"gfx1100"})).findings.empty());
   Judgement j = judged(world, gpus({"gfx1103"}));
   ASSERT_EQ(rules_of(j), std::vector<std::string>{"gpu-target-missing"});
-  EXPECT_EQ(j.findings[0].origin.path, "rocblas/library");
+  EXPECT_EQ(j.findings[0].origin.path, "kern/hsa");
   EXPECT_EQ(j.findings[0].holds, "gfx90a gfx1100");
-  EXPECT_TRUE(mentions(j.findings[0].message, "TensileLibrary"));
+  EXPECT_TRUE(mentions(j.findings[0].message, "no file of this folder is for gfx1103"));
 }
 
 TEST(JudgeGpu, RuntimeInternalCodeNeitherServesNorFails) {

@@ -103,6 +103,14 @@ public:
     binary.device = standalone(text);
     return *this;
   }
+  // A file of a side-car that is no code object, known by its path.
+  SideFile &side_file(std::string path, std::string distribution = "") {
+    SideFile file = recognise_side_file(path).value();
+    file.origin = {last_input(), std::move(path), "", 0};
+    file.distribution = std::move(distribution);
+    inventory.side_files.push_back(std::move(file));
+    return inventory.side_files.back();
+  }
   World &host_file(std::string path, HostCode code, std::string distribution = "") {
     file(std::move(path), std::move(distribution)).host = std::move(code);
     return *this;
