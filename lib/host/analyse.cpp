@@ -47,16 +47,16 @@ std::vector<HostCode> analyse_host_set(std::span<const HostInput> inputs, const 
     return by_path != 0 ? by_path < 0 : a < b;
   });
 
-  std::vector<File> files;
+  std::vector<File> files(order.size());
+  parallel(order.size(), [&](size_t at) { // most files are small: one job each; large ones have jobs of their own
+    files[at].image = std::make_unique<Image>(*inputs[order[at]].elf);
+    files[at].program = std::make_unique<Program>(*files[at].image, parallel);
+  });
   std::vector<GraphFile> graph_files;
   std::vector<std::string> paths;
-  for (const size_t i : order) {
-    File f;
-    f.image = std::make_unique<Image>(*inputs[i].elf);
-    f.program = std::make_unique<Program>(*f.image, parallel);
-    graph_files.push_back({f.program.get(), file_name(inputs[i].path)});
-    paths.push_back(inputs[i].path);
-    files.push_back(std::move(f));
+  for (size_t at = 0; at < order.size(); ++at) {
+    graph_files.push_back({files[at].program.get(), file_name(inputs[order[at]].path)});
+    paths.push_back(inputs[order[at]].path);
   }
   const std::vector<std::string> variants = find_variants(paths);
 

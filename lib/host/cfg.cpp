@@ -6,7 +6,9 @@ namespace isa_audit::host {
 
 namespace {
 
-constexpr int kMaxTable = 4096;
+constexpr uint64_t kMaxTable = 4096;
+// Instructions before an indirect jump in which the address of its table, and its range check, are looked for.
+constexpr uint32_t kLeaReach = 12, kCheckReach = 12;
 
 enum class Flow : uint8_t { next, jump, branch, stop, indirect, ret };
 
@@ -32,12 +34,14 @@ Flow flow_of(const Insn &i) {
   return Flow::next;
 }
 
+bool is_lea(const Insn &i) { return i.map == Map::one && i.opcode == 0x8d && i.rip_relative(); }
+
 } // namespace
 
 void Cfg::decode_all() {
   code_ = program_->bytes(*f_);
   insns_.reserve(code_.size() / 4 + 1);
-  for (uint32_t at = 0; at < code_.size();) {
+  for (uint32_t at = 0; (at = program_->skip_data(*f_, at)) < code_.size();) {
     At entry{at, {}};
     if (!decode(code_.subspan(at), entry.insn)) {
       ++at;
@@ -59,6 +63,66 @@ uint32_t Cfg::block_of(uint32_t offset) const {
   return it == block_start_.begin() ? kNoBlock : static_cast<uint32_t>(it - block_start_.begin()) - 1;
 }
 
+// How many entries the jump table of instruction `jump` has at most, by the range check before it: CMP with a number, then JA
+// or JAE.
+uint64_t Cfg::checked_size(uint32_t jump) const {
+  for (uint32_t steps = 1; steps < kCheckReach && steps < jump; ++steps) {
+    const At &branch = insns_[jump - steps], &compare = insns_[jump - steps - 1];
+    const Flow flow = flow_of(branch.insn);
+    if (flow == Flow::ret || flow == Flow::indirect || flow == Flow::jump) break;
+    if (flow != Flow::branch) continue;
+    const uint8_t condition = branch.insn.opcode & 15;
+    const Insn &c = compare.insn;
+    const bool with_number =
+        c.map == Map::one &&
+        (((c.opcode == 0x83 || c.opcode == 0x81 || c.opcode == 0x80) && c.reg() == 7) || c.opcode == 0x3c || c.opcode == 0x3d);
+    if (!with_number || (condition != 7 && condition != 3)) continue;
+    const int64_t number = immediate(code_.data() + compare.offset, c);
+    if (number < 0) continue;
+    return static_cast<uint64_t>(number) + (condition == 7 ? 1 : 0);
+  }
+  return kMaxTable;
+}
+
+// Tables of 32-bit distances from the table itself, whose address is near the jump. One ends where its range check says, where
+// the next one starts, and where an entry leads out of the function.
+std::vector<std::pair<uint32_t, std::vector<uint32_t>>> Cfg::read_tables() const {
+  std::vector<std::pair<uint32_t, std::vector<uint32_t>>> tables;
+  std::vector<uint64_t> addresses; // that the function takes
+  for (uint32_t i = 0; i < insns_.size(); ++i) {
+    const Insn &jump = insns_[i].insn;
+    if (flow_of(jump) != Flow::indirect || jump.rip_relative()) continue;
+    if (addresses.empty()) {
+      for (const At &a : insns_)
+        if (is_lea(a.insn)) addresses.push_back(referred(a));
+      std::ranges::sort(addresses);
+    }
+    uint64_t table = 0;
+    for (uint32_t steps = 1; steps <= i && steps < kLeaReach && !table; ++steps)
+      if (is_lea(insns_[i - steps].insn)) table = referred(insns_[i - steps]);
+    if (!table) continue;
+    uint64_t count = checked_size(i);
+    if (const auto next = std::ranges::upper_bound(addresses, table); next != addresses.end())
+      count = std::min(count, (*next - table + 3) / 4);
+    std::vector<uint32_t> targets;
+    for (uint64_t k = 0; k < std::min(count, kMaxTable); ++k) {
+      const uint8_t *entry = program_->image().bytes_at(table + 4 * k, 4);
+      if (!entry) break;
+      const uint64_t target = table + static_cast<uint64_t>(static_cast<int64_t>(read_le<int32_t>(entry))) - f_->start;
+      if (target >= code_.size()) break;
+      targets.push_back(static_cast<uint32_t>(target));
+    }
+    std::ranges::sort(targets);
+    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+    if (!targets.empty()) tables.emplace_back(i, std::move(targets));
+  }
+  return tables;
+}
+
+uint64_t Cfg::referred(const At &a) const {
+  return f_->start + a.offset + a.insn.length + static_cast<uint64_t>(displacement(code_.data() + a.offset, a.insn));
+}
+
 void Cfg::build(const std::vector<bool> &stops) {
   if (insns_.empty()) return;
   const auto size = static_cast<uint64_t>(code_.size());
@@ -74,32 +138,8 @@ void Cfg::build(const std::vector<bool> &stops) {
     if (i + 1 < insns_.size()) leaders.push_back(insns_[i + 1].offset);
   }
   // Targets of jump tables are leaders too: read them before the blocks are cut.
-  std::vector<std::pair<uint32_t, std::vector<uint32_t>>> tables; // by instruction
-  for (uint32_t i = 0; i < insns_.size(); ++i) {
-    const Insn &jump = insns_[i].insn;
-    if (flow_of(jump) != Flow::indirect || jump.rip_relative()) continue;
-    uint64_t table = 0;
-    for (uint32_t steps = 1; steps <= i && steps < 12; ++steps) {
-      const uint32_t back = i - steps;
-      const Insn &lea = insns_[back].insn;
-      if (lea.map != Map::one || lea.opcode != 0x8d || !lea.rip_relative()) continue;
-      table = f_->start + insns_[back].offset + lea.length +
-              static_cast<uint64_t>(displacement(code_.data() + insns_[back].offset, lea));
-      break;
-    }
-    std::vector<uint32_t> targets;
-    for (int k = 0; table && k < kMaxTable; ++k) {
-      const uint8_t *entry = program_->image().bytes_at(table + 4 * static_cast<uint64_t>(k), 4);
-      const uint64_t target =
-          entry ? table + static_cast<uint64_t>(static_cast<int64_t>(read_le<int32_t>(entry))) - f_->start : size;
-      if (target >= size) break;
-      targets.push_back(static_cast<uint32_t>(target));
-    }
-    std::ranges::sort(targets);
-    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
-    leaders.insert(leaders.end(), targets.begin(), targets.end());
-    if (!targets.empty()) tables.emplace_back(i, std::move(targets));
-  }
+  std::vector<std::pair<uint32_t, std::vector<uint32_t>>> tables = read_tables(); // by instruction
+  for (const auto &[insn, targets] : tables) leaders.insert(leaders.end(), targets.begin(), targets.end());
   std::ranges::sort(leaders);
   leaders.erase(std::unique(leaders.begin(), leaders.end()), leaders.end());
 

@@ -70,6 +70,9 @@ public:
 private:
   void decode_all();
   void build(const std::vector<bool> &stops);
+  std::vector<std::pair<uint32_t, std::vector<uint32_t>>> read_tables() const;
+  uint64_t checked_size(uint32_t jump) const;
+  uint64_t referred(const At &a) const;
 
   const Program *program_;
   const Function *f_;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "classify.h"
 #include "tables/keys.h"
 
 namespace isa_audit::host {
@@ -239,6 +240,144 @@ inline bool decode_fast(const uint8_t *const start, Insn &insn) {
   return finish(start, lead, insn);
 }
 
+// ------------------------------------------------------------------ the short way
+
+// One of the features that every x86-64 CPU has.
+constexpr bool is_baseline(std::string_view name) {
+  for (const std::string_view one : {"cmov", "cx8", "x87", "fxsr", "mmx", "sse", "sse2"})
+    if (name == one) return true;
+  return false;
+}
+
+// The class for the pass over all code: 0 where it needs nothing beyond x86-64-v1.
+constexpr std::array<uint8_t, std::size(kClassRows)> make_wanted() {
+  std::array<uint8_t, std::size(kClassRows)> t{};
+  for (size_t i = 0; i < t.size(); ++i) {
+    bool wanted = kClassRows[i].silent[0] != nullptr;
+    for (const char *name : kClassRows[i].features) wanted |= name && !is_baseline(name);
+    t[i] = wanted ? static_cast<uint8_t>(i) : 0;
+  }
+  return t;
+}
+constexpr std::array<uint8_t, std::size(kClassRows)> kWanted = make_wanted();
+
+constexpr Action action_of(Map map, unsigned op) {
+  if (map == Map::x0f) {
+    if ((op & 0xf0) == 0x80) return Action::branch;
+    switch (op) {
+    case 0x0b: return Action::stop;
+    case 0xbc: return Action::scan;
+    case 0x1f: return Action::pad;
+    case 0x01:
+    case 0x1e:
+    case 0xa2: return Action::detect;
+    default: return Action::none;
+    }
+  }
+  if (map != Map::one) return Action::none;
+  if ((op & 0xf0) == 0x70 || (op & 0xfc) == 0xe0) return Action::branch;
+  if ((op & 0xf8) == 0xb8) return Action::move;
+  switch (op) {
+  case 0xe8: return Action::call;
+  case 0xe9:
+  case 0xeb: return Action::jump;
+  case 0xc2:
+  case 0xc3:
+  case 0xcb:
+  case 0xcf: return Action::ret;
+  case 0xcc:
+  case 0xf4: return Action::stop;
+  case 0xff: return Action::group5;
+  case 0x8d: return Action::lea;
+  case 0x8b: return Action::load;
+  case 0x90: return Action::pad;
+  default: return Action::none;
+  }
+}
+
+// The class of a form, kNodeBit if ModRM.rm decides.
+constexpr uint16_t class_of_form(uint16_t word, unsigned pp, unsigned w, unsigned mod3, unsigned reg) {
+  while (word & kNodeBit) {
+    const uint16_t *node = kNodes + (word & ~kNodeBit);
+    switch (static_cast<Dimension>(node[0])) {
+    case Dimension::pp: word = node[1 + pp]; break;
+    case Dimension::mod: word = node[1 + mod3]; break;
+    case Dimension::reg: word = node[1 + reg]; break;
+    case Dimension::w: word = node[1 + w]; break;
+    default: return kNodeBit;
+    }
+  }
+  return word;
+}
+
+constexpr uint32_t kNoWord = classify::kOther;
+
+// The word of an opcode; `forms` receives the forms that it stands for.
+constexpr uint32_t word_of(Map map, unsigned pp, unsigned w, unsigned op, unsigned &forms) {
+  const bool is_one = map == Map::one, is_escape = !is_one && (op == 0x38 || op == 0x3a);
+  if ((is_one && (!kPlain[op] || (pp > 1 && op != 0x90 && op != 0xc3))) || is_escape) return kNoWord;
+  const uint16_t root = kRoots[static_cast<size_t>(map) * 256 + op];
+  const uint8_t form = kForms[static_cast<size_t>(map) * 256 + op];
+  const auto imm = static_cast<Imm>(form & 15);
+  unsigned immediate = 0;
+  if (imm <= Imm::wb) {
+    immediate = kImmediates[static_cast<size_t>(imm)][w ? 2 : pp == 1 ? 1 : 0];
+  } else if (imm == Imm::group3b || imm == Imm::group3z) {
+    immediate = imm == Imm::group3b ? 1 : kImmediates[static_cast<size_t>(Imm::z)][w ? 2 : pp == 1 ? 1 : 0];
+  } else {
+    return kNoWord;
+  }
+  if (immediate > 7) return kNoWord;
+  forms = 0;
+  uint16_t klass = kNodeBit;
+  for (unsigned f = 0; f < 16; ++f) {
+    const uint16_t one = class_of_form(root, pp, w, f >> 3, f & 7);
+    if (one & kNodeBit || one == kInvalidClass || (imm > Imm::wb && (f & 7) > 1)) continue;
+    if (klass == kNodeBit) klass = one;
+    if (one == klass) forms |= 1U << f;
+  }
+  const bool modrm = form & kFormModrm;
+  if (!forms || (!modrm && forms != 0xffff)) return kNoWord;
+  return (modrm ? classify::kModrm : 0) | (1 + modrm + immediate) << 8 | immediate << 12 |
+         static_cast<uint32_t>(kWanted[klass]) << 16 | static_cast<uint32_t>(action_of(map, op)) << 24;
+}
+
+constexpr classify::Tables make_tables() {
+  classify::Tables t{};
+  unsigned groups = 1;
+  t.groups[0] = 0xffff;
+  for (size_t at = 0; at < t.words.size(); ++at) {
+    unsigned forms = 0;
+    uint32_t word = word_of(at >> 11 ? Map::x0f : Map::one, at >> 9 & 3, at >> 8 & 1, at & 255, forms);
+    if (word == kNoWord) forms = 0xffff;
+    if (forms == 0xff) {
+      word |= classify::kMemory;
+    } else if (forms != 0xffff) {
+      unsigned g = 1;
+      while (g < groups && t.groups[g] != forms) ++g;
+      if (g == groups && groups <= classify::kGroup) t.groups[groups++] = static_cast<uint16_t>(forms);
+      word = g <= classify::kGroup ? word | g : kNoWord;
+    }
+    t.words[at] = word;
+  }
+  for (unsigned b = 0; b < 256; ++b) {
+    const unsigned pp = kPrefixes[b] == kOperand ? 1 : kPrefixes[b] == kRep ? 2 : kPrefixes[b] == kRepne ? 3 : 0;
+    t.leads[b] = static_cast<uint16_t>(kPrefixes[b] == kRex ? 8 | (b & 8) << 5 : pp << 9);
+    const unsigned row = kAddresses[b];
+    const bool rip = (b & 0xc7) == 5;
+    t.rows[b] = static_cast<uint8_t>((row & 7) + (row >> 3 & 1) + (rip ? Step::kRip : 0) + (b >= 0xc0 ? classify::kMemory : 0) +
+                                     (row & kSibBase ? classify::kModrm : 0));
+  }
+  return t;
+}
+
+// A step from what the whole decoder says.
+Step step_from(const Insn &insn) {
+  Action action = action_of(insn.map, insn.opcode);
+  if (action == Action::load && insn.segment) action = Action::none;
+  return {action, kWanted[insn.klass], insn.length, insn.imm_size, insn.rip_relative(), insn.modrm};
+}
+
 IsaSet set_of(const char *const *names, size_t count) {
   IsaSet set;
   for (size_t i = 0; i < count && names[i]; ++i) {
@@ -270,6 +409,28 @@ bool decode(std::span<const uint8_t> code, Insn &insn) {
   std::copy(code.begin(), code.end(), room.begin());
   return !code.empty() && decode_fast(room.data(), insn) && insn.length <= code.size();
 }
+
+namespace classify {
+
+constexpr Tables kMade = make_tables();
+const Tables kTables = kMade;
+
+Step other(const uint8_t *at) {
+  Insn insn;
+  if ((*at & 0xfe) == 0xc4 || *at == 0x62) { // no other prefix can come first
+    Lead lead;
+    if (!read_vector_prefix(at, insn, lead) || !host::finish(at, lead, insn)) return Step::none();
+    return {Action::none, kWanted[insn.klass], insn.length, insn.imm_size, insn.rip_relative(), insn.modrm};
+  }
+  return decode_fast(at, insn) ? step_from(insn) : Step::none();
+}
+
+Step last(const uint8_t *at, size_t left) {
+  Insn insn;
+  return decode({at, left}, insn) ? step_from(insn) : Step::none();
+}
+
+} // namespace classify
 
 int64_t displacement(const uint8_t *at, const Insn &insn) {
   const uint8_t *p = at + insn.disp_at;

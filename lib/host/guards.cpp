@@ -55,7 +55,9 @@ bool is_no_return(std::string_view name) {
 
 } // namespace
 
-Guards::Guards(Graph &graph) : graph_(graph), followed_(graph.size()), guarding_(graph.size()), globals_(graph.file_count()) {
+Guards::Guards(Graph &graph)
+    : graph_(graph), followed_(graph.size()), guarding_(graph.size()), with_indirect_(graph.size()),
+      globals_(graph.file_count()) {
   // Who calls whom, backwards.
   std::vector<uint32_t> count(graph.size() + 1);
   const auto each = [&](auto visit) {
@@ -103,6 +105,7 @@ const Cfg &Guards::cfg(Node node) {
 
 const std::vector<Guards::Indirect> &Guards::indirect(Node node) const {
   static const std::vector<Indirect> kNone;
+  if (!with_indirect_[node]) return kNone;
   const auto it = info_.find(node);
   return it == info_.end() ? kNone : it->second.indirect;
 }
@@ -316,7 +319,10 @@ Summary Guards::call(const Call &call) {
     callee = graph_.target(file, *call.edge);
   } else {
     callee = graph_.node_at(file, call.target);
-    if (callee != kNoNode) info_[current_].indirect.push_back({call.site, callee});
+    if (callee != kNoNode) {
+      info_[current_].indirect.push_back({call.site, callee});
+      with_indirect_[current_] = true;
+    }
   }
   if (callee == kNoNode) return {};
   learn(callee, call);

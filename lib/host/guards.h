@@ -76,8 +76,8 @@ private:
   Graph &graph_;
   std::unordered_map<Node, Info> info_;
   std::deque<Node> todo_;
-  std::vector<bool> followed_, guarding_;
-  std::vector<std::map<uint64_t, Value>> globals_; // of each file
+  std::vector<bool> followed_, guarding_, with_indirect_; // functions: the last for indirect() alone
+  std::vector<std::map<uint64_t, Value>> globals_;        // of each file
   std::vector<uint32_t> caller_start_;
   std::vector<Node> callers_;
   Node current_ = kNoNode;

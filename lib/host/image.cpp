@@ -1,6 +1,7 @@
 #include "image.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <tuple>
 
@@ -228,12 +229,14 @@ void Image::read_dynamic() {
   read_relocations(rela.address, rela.size);
   read_relocations(plt_rela.address, plt_rela.size);
   read_relr(relr.address, relr.size);
-  std::ranges::sort(relocations_, [](const Relocation &a, const Relocation &b) {
+  const auto before = [](const Relocation &a, const Relocation &b) {
     return std::tie(a.where, a.symbol, a.value) < std::tie(b.where, b.symbol, b.value);
-  });
+  };
+  if (!std::ranges::is_sorted(relocations_, before)) std::ranges::sort(relocations_, before);
   // Two tables may share entries (DT_RELA that covers DT_JMPREL).
   const auto same = [](const Relocation &a, const Relocation &b) { return a.where == b.where; };
   relocations_.erase(std::unique(relocations_.begin(), relocations_.end(), same), relocations_.end());
+  bind_relocations();
   mark_relocations();
   if (dt_init) initialisers_.push_back(dt_init);
   read_initialisers(preinit.address, preinit.size);
@@ -250,11 +253,11 @@ void Image::read_relocations(uint64_t address, uint64_t size) {
     const auto where = read_le<uint64_t>(p + at), info = read_le<uint64_t>(p + at + 8), addend = read_le<uint64_t>(p + at + 16);
     const auto index = static_cast<uint32_t>(info >> 32);
     switch (static_cast<uint32_t>(info)) {
-    case ELF::R_X86_64_RELATIVE: relocations_.push_back({where, addend, 0, false}); break;
+    case ELF::R_X86_64_RELATIVE: relocations_.push_back({where, addend}); break;
     case ELF::R_X86_64_IRELATIVE: relocations_.push_back({where, addend, 0, true}); break;
-    case ELF::R_X86_64_64: relocations_.push_back({where, addend, index, false}); break;
+    case ELF::R_X86_64_64: relocations_.push_back({where, addend, index}); break;
     case ELF::R_X86_64_GLOB_DAT:
-    case ELF::R_X86_64_JUMP_SLOT: relocations_.push_back({where, 0, index, false}); break;
+    case ELF::R_X86_64_JUMP_SLOT: relocations_.push_back({where, 0, index}); break;
     default: break;
     }
   }
@@ -266,7 +269,7 @@ void Image::read_relr(uint64_t address, uint64_t size) {
   size = std::min(size, l->file_end - address);
   const uint8_t *p = l->bytes + (address - l->start);
   const auto add = [&](uint64_t where) {
-    if (const uint8_t *word = bytes_at(where, 8)) relocations_.push_back({where, read_le<uint64_t>(word), 0, false});
+    if (const uint8_t *word = bytes_at(where, 8)) relocations_.push_back({where, read_le<uint64_t>(word)});
   };
   uint64_t next = 0;
   for (uint64_t at = 0; at + 8 <= size; at += 8) {
@@ -282,11 +285,29 @@ void Image::read_relr(uint64_t address, uint64_t size) {
   }
 }
 
+// Looks symbols up once: pointers are followed many times.
+void Image::bind_relocations() {
+  const Load *l = symbol_table_ ? load_at(symbol_table_) : nullptr;
+  if (!l || symbol_table_ >= l->file_end) return;
+  const uint8_t *table = l->bytes + (symbol_table_ - l->start);
+  const uint64_t count = (l->file_end - symbol_table_) / kSymbolSize;
+  for (Relocation &r : relocations_) {
+    if (!r.symbol || r.symbol >= count) continue;
+    const uint8_t *entry = table + kSymbolSize * r.symbol;
+    r.defined = read_le<uint16_t>(entry + 6) != ELF::SHN_UNDEF;
+    if (!r.defined) continue;
+    r.ifunc = (entry[4] & 15) == ELF::STT_GNU_IFUNC;
+    r.value += read_le<uint64_t>(entry + 8);
+  }
+}
+
 void Image::mark_relocations() {
   constexpr uint64_t kMaxGap = 1u << 16;
   for (auto it = relocations_.begin(); it != relocations_.end();) {
     const Load *l = load_at(it->where);
-    if (!l || (!marks_.empty() && it->where < marks_.back().end)) {
+    const bool overlaps = !marks_.empty() && it->where < marks_.back().end;
+    if (overlaps) marks_.back().counted = false;
+    if (!l || overlaps) {
       ++it;
       continue;
     }
@@ -299,12 +320,33 @@ void Image::mark_relocations() {
     m.start = it->where & ~uint64_t{7};
     m.end = (last - 1)->where + 8;
     m.bits.resize((m.end - m.start) / 512 + 1);
-    for (; it != last; ++it) m.bits[(it->where - m.start) >> 9] |= uint64_t{1} << ((it->where - m.start) >> 3 & 63);
+    m.first = static_cast<size_t>(it - relocations_.begin());
+    m.counted = true;
+    for (; it != last; ++it) {
+      uint64_t &word = m.bits[(it->where - m.start) >> 9];
+      const uint64_t bit = uint64_t{1} << ((it->where - m.start) >> 3 & 63);
+      m.counted &= !(word & bit) && it->where % 8 == 0;
+      word |= bit;
+    }
+    m.rank.reserve(m.bits.size());
+    uint32_t count = 0;
+    for (const uint64_t word : m.bits) {
+      m.rank.push_back(count);
+      count += static_cast<uint32_t>(std::popcount(word));
+    }
     marks_.push_back(std::move(m));
   }
 }
 
 const Relocation *Image::relocation_at(uint64_t where) const {
+  if (auto after = std::ranges::upper_bound(marks_, where, {}, &Marks::start); after != marks_.begin())
+    if (const Marks &m = *std::prev(after); m.counted && where < m.end) {
+      const uint64_t word = m.bits[(where - m.start) >> 9], bit = uint64_t{1} << ((where - m.start) >> 3 & 63);
+      if (!(word & bit)) return nullptr;
+      const Relocation &r =
+          relocations_[m.first + m.rank[(where - m.start) >> 9] + static_cast<size_t>(std::popcount(word & (bit - 1)))];
+      return r.where == where ? &r : nullptr;
+    }
   auto it = std::ranges::lower_bound(relocations_, where, {}, &Relocation::where);
   return it != relocations_.end() && it->where == where ? &*it : nullptr;
 }
@@ -317,10 +359,7 @@ std::optional<uint64_t> Image::pointer_at(uint64_t where) const {
     const uint64_t value = word ? read_le<uint64_t>(word) : 0;
     return value && is_mapped(value) ? std::optional(value) : std::nullopt;
   }
-  if (!r->symbol) return r->value;
-  const std::optional<DynamicSymbol> s = symbol(r->symbol);
-  if (!s || !s->defined) return std::nullopt;
-  return s->value + r->value;
+  return !r->symbol || r->defined ? std::optional(r->value) : std::nullopt;
 }
 
 void Image::read_initialisers(uint64_t address, uint64_t size) {
@@ -410,7 +449,7 @@ void Image::read_unwind() {
     const std::optional<uint64_t> count = entry.pointer(cie->second & 0xf);
     if (start && count && *count && *start + *count > *start && entry.ok()) unwind_.push_back({*start, *start + *count});
   }
-  std::ranges::sort(unwind_, {}, &Extent::start);
+  if (!std::ranges::is_sorted(unwind_, {}, &Extent::start)) std::ranges::sort(unwind_, {}, &Extent::start);
 }
 
 } // namespace isa_audit::host

@@ -29,12 +29,17 @@ struct CodeRange {
   bool plt = false;
 };
 
-// A pointer that the loader writes. symbol: index into the dynamic symbols, 0 when the value is an address of this file.
+// A pointer that the loader writes. symbol: index into the dynamic symbols, 0 when there is none.
 struct Relocation {
   uint64_t where = 0;
-  uint64_t value = 0; // address, or addend to the symbol
+  uint64_t value = 0; // address in this file; with a symbol that the file does not define, addend to the symbol
   uint32_t symbol = 0;
   bool resolver = false; // IRELATIVE: `value` is called to get the pointer
+  bool defined = false;  // the file itself defines the symbol
+  bool ifunc = false;    // and what it defines is a resolver
+
+  // True if the value is what the loader writes (no other file having a symbol of that name).
+  bool is_local() const { return !resolver && !ifunc && (defined || !symbol); }
 };
 
 struct DynamicSymbol {
@@ -95,9 +100,12 @@ private:
     bool writable, executable;
   };
 
-  struct Marks { // one bit for each 8 bytes of a segment
+  struct Marks { // one bit for each 8 bytes of a span of relocated places
     uint64_t start, end;
+    size_t first; // relocation of the first bit
+    bool counted; // no two relocations have the same bit
     std::vector<uint64_t> bits;
+    std::vector<uint32_t> rank; // bits that are set before each word
   };
 
   void read_segments();
@@ -107,6 +115,7 @@ private:
   void read_relr(uint64_t address, uint64_t size);
   void read_initialisers(uint64_t address, uint64_t size);
   void read_exports();
+  void bind_relocations();
   void mark_relocations();
   void read_unwind();
   const Load *load_at(uint64_t address) const;

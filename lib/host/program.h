@@ -2,9 +2,9 @@
 //
 // A function starts at an FDE, a FUNC or IFUNC symbol, a global NOTYPE symbol in text (assembler), an initialiser, an IFUNC
 // resolver, or a relocated code pointer outside every known range. Calls, jumps and address-taking into what then is still
-// a gap start further ones, until none is left. A function ends at the next start and at the end of its FDE or symbol. One
-// that has neither ends at the first return or jump past its furthest forward branch: a linear sweep from there would run
-// into the next function, or into data (NASM code without FDE in libdav1d).
+// a gap start further ones, until none is left. (How data is told from code: sweep.h.) A function ends at the next start and at
+// the end of its FDE or symbol. One that has neither ends at the first return or jump past its furthest forward branch: a
+// linear sweep from there would run into the next function, or into data (NASM code without FDE in libdav1d).
 #pragma once
 
 #include <cstdint>
@@ -63,6 +63,8 @@ struct Function {
   uint32_t decoded = 0;  // bytes of valid instructions
   bool detects = false;  // executes CPUID, XGETBV or RDSSP
   bool open = false;     // end found by decoding
+  bool has_data = false; // some of its bytes are no code
+  bool referred = false; // nothing calls it or says that it is a function: only its address is known
   bool returns = false;  // has a return, or a jump out
   bool indirect = false; // calls or jumps through a register or memory that is no relocated slot
   ClassSet classes;
@@ -87,9 +89,14 @@ public:
   std::span<Edge> edges(const Function &f) { return {edges_.data() + f.first_edge, f.edge_count}; }
   // The function that holds `address`.
   uint32_t function_at(uint64_t address) const;
+  // True if `address` needs no function of its own: it is the start of one, or within one of known size. For the sweep.
+  bool is_inside(uint64_t address) const;
   std::span<const uint8_t> bytes(const Function &f) const;
+  // `at`, an offset in `f`, or the end of the data that is there. Whoever decodes a function anew asks before each instruction.
+  uint32_t skip_data(const Function &f, uint32_t at) const { return f.has_data ? end_of_data(f, at) : at; }
   // References from code to writable memory, and to what relocated slots point at there; by address.
   std::span<const Reference> references(uint64_t address, uint64_t size) const;
+  size_t index_of(const Reference &r) const { return static_cast<size_t>(&r - references_.data()); }
 
   // What a call or jump to `target` reaches, through PLT stubs: an address of the file, or an external symbol.
   struct Callee {
@@ -102,17 +109,15 @@ public:
   Callee resolve_slot(uint64_t slot) const;
 
 private:
-  struct Part { // the result of sweeping some functions
-    std::vector<Edge> edges;
-    std::vector<uint64_t> outside;                         // code addresses that lie in no function
-    std::vector<std::pair<uint64_t, uint64_t>> references; // address, start of the function
-  };
-
   void find_starts();
-  void make_functions(std::vector<uint64_t> more);
-  void sweep(std::vector<uint32_t> todo, const ParallelFor &parallel, std::vector<uint64_t> &outside);
-  void sweep_function(Function &f, Part &part) const;
+  void make_functions();
+  void fill_gaps(std::vector<uint64_t> called, std::vector<uint64_t> taken);
+  void end_at_data(size_t first);
+  void sweep(size_t first, const ParallelFor &parallel, std::vector<uint64_t> &called, std::vector<uint64_t> &taken);
+  void keep_gaps(std::vector<uint64_t> &addresses) const;
   void index_functions();
+  uint32_t candidate_at(uint64_t address) const;
+  uint32_t end_of_data(const Function &f, uint32_t at) const;
   void index_references();
 
   struct Start {
@@ -121,8 +126,10 @@ private:
 
   const Image *image_;
   std::vector<Start> starts_;
-  std::vector<Extent> data_; // OBJECT symbols in text
+  std::vector<Extent> data_;  // OBJECT symbols in text
+  std::vector<Extent> holes_; // data within functions
   std::vector<Function> functions_;
+  size_t indexed_ = 0; // functions that index_ knows of
   std::vector<Edge> edges_;
   std::vector<std::pair<uint64_t, uint64_t>> found_; // references, until functions have their final numbers
   std::vector<Reference> references_;
@@ -134,7 +141,7 @@ private:
   std::vector<Index> index_;
   struct Stubs {
     uint64_t start, end;
-    std::vector<uint64_t> slot; // by 8 bytes
+    std::vector<Callee> callees; // by 8 bytes
   };
   std::vector<Stubs> stubs_;
 };

@@ -324,22 +324,30 @@ std::vector<std::pair<uint32_t, Node>> Reach::callees(Node node) const {
 void Reach::follow_data(size_t file, uint64_t address, std::vector<Node> &found) {
   const Program &program = graph_.program(file);
   const Image &image = program.image();
+  std::vector<bool> &followed = followed_[file];
   std::vector<uint64_t> todo{address};
   while (!todo.empty()) {
     const uint64_t start = todo.back();
     todo.pop_back();
-    if (!objects_.try_emplace(start ^ (static_cast<uint64_t>(file) << 56), true).second) continue;
-    uint64_t end = start + kObjectReach;
-    if (const std::span<const Reference> next = program.references(start + 1, kObjectReach); !next.empty())
-      end = next.front().address;
+    // Most objects are referred to by code, and have a bit at the first reference.
+    const std::span<const Reference> near = program.references(start, kObjectReach);
+    size_t next = 0;
+    if (!near.empty() && near.front().address == start) {
+      const size_t bit = program.index_of(near.front());
+      if (followed[bit]) continue;
+      followed[bit] = true;
+      while (next < near.size() && near[next].address == start) ++next;
+    } else if (!objects_.try_emplace(start ^ (static_cast<uint64_t>(file) << 56), true).second) {
+      continue;
+    }
+    const uint64_t end = next < near.size() ? near[next].address : start + kObjectReach;
     auto r = std::ranges::lower_bound(image.relocations(), start, {}, &Relocation::where);
     for (; r != image.relocations().end() && r->where < end; ++r) {
-      const std::optional<uint64_t> pointer = image.pointer_at(r->where);
-      if (!pointer) continue;
-      if (image.code_at(*pointer)) {
-        if (const Node node = graph_.node_at(file, *pointer); node != kNoNode) found.push_back(node);
-      } else if (image.is_writable(*pointer)) {
-        todo.push_back(*pointer);
+      if (r->symbol && !r->defined) continue;
+      if (image.code_at(r->value)) {
+        if (const Node node = graph_.node_at(file, r->value); node != kNoNode) found.push_back(node);
+      } else if (image.is_writable(r->value)) {
+        todo.push_back(r->value);
       }
     }
   }
@@ -357,12 +365,15 @@ void Reach::spread() {
   };
   std::vector<std::pair<Node, Node>> guarded; // targets of guarded edges, and who checks
   for (size_t file = 0; file < graph_.file_count(); ++file) {
+    followed_.emplace_back(graph_.program(file).references(0, UINT64_MAX).size());
     for (const Reference &r : graph_.program(file).references(0, UINT64_MAX)) data_[file].emplace_back(r.function, r.address);
     std::ranges::sort(data_[file]);
-    for (Node n = graph_.first(file); n < graph_.first(file + 1); ++n)
+    for (Node n = graph_.first(file); n < graph_.first(file + 1); ++n) {
+      if (!guards_.has_guards(n)) continue;
       for (const Edge &e : graph_.program(file).edges(graph_.function(file, n)))
         if (guards_.is_guarded(n, e.site))
           if (const Node to = graph_.target(file, e); to != kNoNode) guarded.emplace_back(to, n);
+    }
   }
   std::ranges::sort(guarded);
   for (const Node n : entered_) add(n);
@@ -378,8 +389,9 @@ void Reach::spread() {
     todo.pop_back();
     const size_t file = graph_.file_of(n);
     const Function &f = graph_.function(file, n);
+    const bool checks = guards_.has_guards(n);
     for (const Edge &e : graph_.program(file).edges(f))
-      if (!guards_.is_guarded(n, e.site)) add(graph_.target(file, e));
+      if (!checks || !guards_.is_guarded(n, e.site)) add(graph_.target(file, e));
     for (const Guards::Indirect &i : guards_.indirect(n))
       if (!guards_.is_guarded(n, i.site)) add(i.target);
     const uint32_t index = n - graph_.first(file);

@@ -87,7 +87,9 @@ private:
   std::unordered_map<Node, IsaSet> transitive_;
   std::unordered_map<Node, Paths> paths_;
   std::vector<std::vector<std::pair<uint32_t, uint64_t>>> data_; // of each file: function and address it refers to
-  std::unordered_map<uint64_t, bool> objects_;                   // data objects that were followed
+  // Data objects that were followed: by their first reference in each file, and those that code does not refer to.
+  std::vector<std::vector<bool>> followed_;
+  std::unordered_map<uint64_t, bool> objects_;
   std::unordered_map<Node, bool> may_err_;
   std::unordered_map<Node, int> errs_; // 0 no, 1 yes, 2 being looked at
 };

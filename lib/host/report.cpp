@@ -18,7 +18,7 @@ constexpr size_t kFirstUses = 6;
 // Calls visit(offset, class) for each instruction of `f` that is more than x86-64-v1.
 template <typename F> void for_each_use(const Program &program, const Function &f, F visit) {
   const std::span<const uint8_t> code = program.bytes(f);
-  for (uint32_t at = 0; at < code.size();) {
+  for (uint32_t at = 0; (at = program.skip_data(f, at)) < code.size();) {
     Insn insn;
     if (!decode(code.subspan(at), insn)) {
       ++at;

@@ -31,7 +31,7 @@ bool is_identifier(std::string_view text) {
 template <typename Visit> void for_each_data_reference(const Program &program, const Function &f, Visit visit) {
   const std::span<const uint8_t> code = program.bytes(f);
   const Image &image = program.image();
-  for (size_t at = 0; at < code.size();) {
+  for (uint32_t at = 0; (at = program.skip_data(f, at)) < code.size();) {
     Insn insn;
     if (!decode(code.subspan(at), insn)) {
       ++at;

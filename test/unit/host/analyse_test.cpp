@@ -168,6 +168,10 @@ TEST_F(Analyse, LzcntIsSilentAndTzcntOnlyWithItsFlags) {
   EXPECT_TRUE(one.unguarded.empty());
   EXPECT_TRUE(run(function("f", "tzcnt eax, edi\nret")).silently_different.empty());
   EXPECT_EQ(run(function("f", "tzcnt eax, edi\njb 1f\n1: ret")).silently_different.names(), Names{"bmi"});
+  // Moves keep the flags; most else does not.
+  EXPECT_EQ(run(function("f", "tzcnt eax, edi\nmov edx, 32\ncmovb eax, edx\nret")).silently_different.names(), Names{"bmi"});
+  EXPECT_EQ(run(function("f", "tzcnt eax, edi\nmovzx ecx, dl\nadc ecx, 0\nret")).silently_different.names(), Names{"bmi"});
+  EXPECT_TRUE(run(function("f", "tzcnt eax, edi\nadd eax, 1\njb 1f\n1: ret")).silently_different.empty());
 }
 
 TEST_F(Analyse, DataInTextIsNotTakenForCode) {
