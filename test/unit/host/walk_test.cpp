@@ -1,10 +1,13 @@
-// Holds our decoder against LLVM's over the encoding space: prefixes, maps, opcodes, W, L and ModRM forms. LLVM is not the
-// source of our tables. Each difference must have a line in testdata/host/decode-differences.txt, and each line a difference.
+// Holds our decoder against LLVM's over the encoding space (prefixes, maps, opcodes, W, L and ModRM forms) and over the code of
+// libraries of this system. LLVM is not the source of our tables. Each difference must have a line in
+// testdata/host/decode-differences.txt, and each line a difference.
 #include "decode.h"
+#include "image.h"
 #include "tables/cells.h"
 
 #include "gtest/gtest.h"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -67,10 +70,12 @@ public:
     disassembler_.reset(target->createMCDisassembler(*subtarget_, *context_));
   }
   // The length, 0 for none.
-  uint64_t length(const std::vector<uint8_t> &bytes, std::string &name) {
+  uint64_t length(std::span<const uint8_t> bytes, std::string &name) {
     llvm::MCInst insn;
     uint64_t size = 0;
-    if (disassembler_->getInstruction(insn, size, bytes, 0, llvm::nulls()) != llvm::MCDisassembler::Success) return 0;
+    if (disassembler_->getInstruction(insn, size, {bytes.data(), bytes.size()}, 0, llvm::nulls()) !=
+        llvm::MCDisassembler::Success)
+      return 0;
     name = instructions_->getName(insn.getOpcode()).str();
     return size;
   }
@@ -100,6 +105,15 @@ bool skipped(const Cell &c) {
   return c.l == 3 || (c.l == 2 && (c.map < Map::evex1 || c.map > Map::evex6));
 }
 
+bool is_known(std::vector<Difference> &rows, const std::string &kind, Map map, unsigned opcode, unsigned prefix) {
+  for (Difference &d : rows) {
+    if (d.kind != kind || d.map != kMapNames[static_cast<size_t>(map)] || opcode < d.first || opcode > d.last) continue;
+    if (d.prefixes.find(std::string(",") + kPrefixNames[prefix] + ",") == std::string::npos) continue;
+    return d.used = true;
+  }
+  return false;
+}
+
 void walk_map(Map map, Oracle &oracle, std::vector<Difference> &rows) {
   const bool evex = map >= Map::evex1 && map <= Map::evex6;
   for (unsigned opcode = 0; opcode < 256; ++opcode) {
@@ -122,15 +136,9 @@ void walk_map(Map map, Oracle &oracle, std::vector<Difference> &rows) {
       const uint64_t ours = decode(bytes, insn) ? insn.length : 0;
       if (ours == theirs) continue;
       const std::string kind = !theirs ? "ours" : !ours ? "llvm" : "length";
-      bool known = false;
-      for (Difference &d : rows) {
-        if (d.kind != kind || d.map != kMapNames[static_cast<size_t>(map)] || opcode < d.first || opcode > d.last) continue;
-        if (d.prefixes.find(std::string(",") + kPrefixNames[cell.pp] + ",") == std::string::npos) continue;
-        known = d.used = true;
-        break;
-      }
-      EXPECT_TRUE(known) << kind << " " << kMapNames[static_cast<size_t>(map)] << " " << llvm::toHex(bytes, true) << " ours "
-                         << ours << " LLVM " << theirs << " " << name;
+      EXPECT_TRUE(is_known(rows, kind, map, opcode, cell.pp))
+          << kind << " " << kMapNames[static_cast<size_t>(map)] << " " << llvm::toHex(bytes, true) << " ours " << ours
+          << " LLVM " << theirs << " " << name;
     }
   }
 }
@@ -141,6 +149,62 @@ TEST(Walk, EveryEncodingAgreesWithLlvmOrIsListed) {
   Oracle oracle;
   for (int map = 0; map < static_cast<int>(Map::count_); ++map) walk_map(static_cast<Map>(map), oracle, rows);
   for (const Difference &d : rows) EXPECT_TRUE(d.used) << "no longer a difference: " << d.line;
+}
+
+// Every instruction of the functions that a library has unwind information for. Returns how many there are.
+size_t walk_library(const std::string &path, Oracle &oracle, std::vector<Difference> &rows) {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<uint8_t> content(std::istreambuf_iterator<char>(file), {});
+  llvm::Expected<Elf> elf = Elf::read(Bytes::borrowed(content));
+  if (!elf) {
+    ADD_FAILURE() << path << ": " << llvm::toString(elf.takeError());
+    return 0;
+  }
+  const Image image(*elf);
+  size_t count = 0, failures = 0;
+  for (const Extent &function : image.unwind_ranges()) {
+    const CodeRange *range = image.code_at(function.start);
+    if (!range || range->plt) continue;
+    const uint64_t end = std::min(function.end, range->end);
+    for (uint64_t at = function.start; at < end;) {
+      const std::span<const uint8_t> code(range->bytes + (at - range->start), static_cast<size_t>(end - at));
+      std::string name;
+      Insn insn;
+      const std::span<const uint8_t> longest = code.first(std::min<size_t>(code.size(), 15));
+      const uint64_t ours = decode(code, insn) ? insn.length : 0;
+      uint64_t theirs = oracle.length(longest, name);
+      // LOCK, REP and the like are instructions of their own to LLVM.
+      while (theirs && name.ends_with("_PREFIX") && theirs < longest.size()) {
+        const uint64_t more = oracle.length(longest.subspan(theirs), name);
+        theirs = more ? theirs + more : 0;
+      }
+      if (ours == 0 && theirs == 0) break; // data
+      const std::string kind = !theirs ? "ours" : !ours ? "llvm" : "length";
+      if (ours != theirs && !is_known(rows, kind, insn.map, insn.opcode, insn.pp) && ++failures < 10)
+        ADD_FAILURE() << path << " " << kind << " at " << at << " " << llvm::toHex(longest, true) << " ours " << ours
+                      << " LLVM " << theirs << " " << name;
+      ++count;
+      at += ours ? ours : theirs;
+    }
+  }
+  return count;
+}
+
+TEST(Walk, EveryInstructionOfTheseLibrariesAgreesWithLlvmOrIsListed) {
+  std::vector<Difference> rows = read_differences();
+  Oracle oracle;
+  size_t libraries = 0, instructions = 0;
+  for (const char *name :
+       {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libcrypto.so.3", "libssl.so.3", "libz.so.1",
+        "liblzma.so.5", "libzstd.so.1", "libsqlite3.so.0", "libxml2.so.2", "libarchive.so.13", "libgmp.so.10",
+        "libgnutls.so.30", "libbz2.so.1.0", "libgomp.so.1", "libfftw3.so.3", "libdeflate.so.0"}) {
+    const std::string path = std::string("/usr/lib/x86_64-linux-gnu/") + name;
+    if (!std::filesystem::exists(path)) continue;
+    ++libraries;
+    instructions += walk_library(path, oracle, rows);
+  }
+  if (libraries < 10) GTEST_SKIP() << "only " << libraries << " of the libraries are installed";
+  EXPECT_GT(instructions, 1000000U);
 }
 
 } // namespace
