@@ -96,7 +96,6 @@ public:
   uint32_t skip_data(const Function &f, uint32_t at) const { return f.has_data ? end_of_data(f, at) : at; }
   // References from code to writable memory, and to what relocated slots point at there; by address.
   std::span<const Reference> references(uint64_t address, uint64_t size) const;
-  size_t index_of(const Reference &r) const { return static_cast<size_t>(&r - references_.data()); }
 
   // What a call or jump to `target` reaches, through PLT stubs: an address of the file, or an external symbol.
   struct Callee {

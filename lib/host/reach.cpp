@@ -319,35 +319,38 @@ std::vector<std::pair<uint32_t, Node>> Reach::callees(Node node) const {
   return list;
 }
 
-// The functions that pointers in the object at `address` lead to, over further objects too. An object reaches to the next
-// place that code refers to.
-void Reach::follow_data(size_t file, uint64_t address, std::vector<Node> &found) {
+// The functions that pointers in the object of `reference`, the first to it, lead to, over further objects too. An object
+// reaches to the next place that code refers to.
+void Reach::follow_data(size_t file, size_t reference, std::vector<Node> &found) {
   const Program &program = graph_.program(file);
   const Image &image = program.image();
-  std::vector<bool> &followed = followed_[file];
-  std::vector<uint64_t> todo{address};
+  const std::span<const Reference> all = program.references(0, UINT64_MAX);
+  struct Object {
+    uint64_t start;
+    size_t next; // first reference to it, or to what comes after it
+  };
+  std::vector<Object> todo{{all[reference].address, reference}};
   while (!todo.empty()) {
-    const uint64_t start = todo.back();
+    auto [start, next] = todo.back();
     todo.pop_back();
     // Most objects are referred to by code, and have a bit at the first reference.
-    const std::span<const Reference> near = program.references(start, kObjectReach);
-    size_t next = 0;
-    if (!near.empty() && near.front().address == start) {
-      const size_t bit = program.index_of(near.front());
-      if (followed[bit]) continue;
-      followed[bit] = true;
-      while (next < near.size() && near[next].address == start) ++next;
+    if (next < all.size() && all[next].address == start) {
+      if (followed_[file][next]) continue;
+      followed_[file][next] = true;
+      while (next < all.size() && all[next].address == start) ++next;
     } else if (!objects_.try_emplace(start ^ (static_cast<uint64_t>(file) << 56), true).second) {
       continue;
     }
-    const uint64_t end = next < near.size() ? near[next].address : start + kObjectReach;
+    uint64_t end = start + kObjectReach;
+    if (next < all.size()) end = std::min(end, all[next].address);
     auto r = std::ranges::lower_bound(image.relocations(), start, {}, &Relocation::where);
     for (; r != image.relocations().end() && r->where < end; ++r) {
       if (r->symbol && !r->defined) continue;
       if (image.code_at(r->value)) {
         if (const Node node = graph_.node_at(file, r->value); node != kNoNode) found.push_back(node);
       } else if (image.is_writable(r->value)) {
-        todo.push_back(r->value);
+        const auto after = std::ranges::lower_bound(all, r->value, {}, &Reference::address);
+        todo.push_back({r->value, static_cast<size_t>(after - all.begin())});
       }
     }
   }
@@ -365,8 +368,12 @@ void Reach::spread() {
   };
   std::vector<std::pair<Node, Node>> guarded; // targets of guarded edges, and who checks
   for (size_t file = 0; file < graph_.file_count(); ++file) {
-    followed_.emplace_back(graph_.program(file).references(0, UINT64_MAX).size());
-    for (const Reference &r : graph_.program(file).references(0, UINT64_MAX)) data_[file].emplace_back(r.function, r.address);
+    const std::span<const Reference> all = graph_.program(file).references(0, UINT64_MAX);
+    followed_.emplace_back(all.size());
+    for (size_t i = 0, first = 0; i < all.size(); ++i) {
+      if (all[i].address != all[first].address) first = i;
+      data_[file].emplace_back(all[i].function, first);
+    }
     std::ranges::sort(data_[file]);
     for (Node n = graph_.first(file); n < graph_.first(file + 1); ++n) {
       if (!guards_.has_guards(n)) continue;

@@ -65,7 +65,7 @@ private:
   void enter();
   void grade(Strength strength);
   void spread();
-  void follow_data(size_t file, uint64_t address, std::vector<Node> &found);
+  void follow_data(size_t file, size_t reference, std::vector<Node> &found);
   const Paths &paths(Node node);
   // How avoidable the place is: 0 for certain, about the number of two-way decisions.
   uint32_t doubt_at(Node node, uint32_t offset, bool use = false);
@@ -86,7 +86,8 @@ private:
   std::unordered_map<Node, Node> guard_;
   std::unordered_map<Node, IsaSet> transitive_;
   std::unordered_map<Node, Paths> paths_;
-  std::vector<std::vector<std::pair<uint32_t, uint64_t>>> data_; // of each file: function and address it refers to
+  std::vector<std::vector<std::pair<uint32_t, uint64_t>>>
+      data_; // of each file: function and the first reference to the object it refers to
   // Data objects that were followed: by their first reference in each file, and those that code does not refer to.
   std::vector<std::vector<bool>> followed_;
   std::unordered_map<uint64_t, bool> objects_;
