@@ -17,7 +17,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"source", {"base", "llvm", "nlohmann"}},
     {"container", {"base", "llvm", "minizip", "libdeflate.h", "zlib.h"}},
     {"elf", {"base", "llvm"}},
-    {"device", {"base", "elf", "llvm", "zstd.h", "zlib.h", "lzma.h"}},
+    {"device", {"base", "elf", "llvm", "zstd.h", "zlib.h", "lzma.h", "sqlite3.h"}},
     {"host", {"base", "elf", "llvm"}},
     {"machine", {"base", "device", "host", "llvm"}},
     {"verdict", {"base", "source", "device", "host", "machine", "llvm"}},
