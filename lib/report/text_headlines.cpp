@@ -90,6 +90,8 @@ public:
   void add(const std::string &processor) {
     bool one = group_.units.size() == 1;
     auto missing = select(group_, machine_ < 0 ? "required-target-missing" : "gpu-target-missing", machine_, processor);
+    // Kernels that Triton would compile anew are no loss.
+    std::erase_if(missing, [](const Finding *f) { return f->level == Level::note; });
     // Kernel folders of libraries have rules of their own.
     auto side_findings = [&](const char *rule) {
       auto out = select(group_, rule, machine_, processor);
