@@ -77,6 +77,12 @@ struct Tables {
   std::array<uint16_t, kGroup + 1> groups; // one bit for each form: ModRM.reg, 8 more for a register form
 };
 extern const Tables kTables;
+// The same words for VEX, maps 0F, 0F 38 and 0F 3A.
+struct VexTable {
+  std::array<uint32_t, 4 * 2 * 2 * 256> words; // by mandatory prefix, W, L, opcode
+  std::array<uint16_t, kGroup + 1> groups;
+};
+extern const VexTable *const kVexTables[4]; // by map; null where there is none
 
 inline uint64_t load(const uint8_t *p) {
   uint64_t word;
@@ -90,15 +96,28 @@ Step other(const uint8_t *at);
 Step last(const uint8_t *at, size_t left);
 
 // `bytes` start with the opcode, `before` bytes after `at`.
-inline Step finish(const uint8_t *at, uint64_t bytes, uint32_t word, unsigned before) {
+inline Step finish(const uint8_t *at, uint64_t bytes, uint32_t word, unsigned before,
+                   const std::array<uint16_t, kGroup + 1> &groups = kTables.groups) {
   const auto modrm = static_cast<uint8_t>(bytes >> 8);
   unsigned row = kTables.rows[word & kModrm ? modrm : 0xc0];
   if ((row & word & (kMemory | kModrm)) | (word & kGroup)) [[unlikely]] {
     const unsigned form = (modrm >> 3 & 7) | (modrm >= 0xc0 ? 8 : 0);
-    if ((word & row & kMemory) || !(kTables.groups[word & kGroup] >> form & 1)) return other(at);
+    if ((word & row & kMemory) || !(groups[word & kGroup] >> form & 1)) return other(at);
     if (row & word & kModrm) row += (bytes >> 16 & 7) == 5 ? 4 : 0;
   }
   return {word, before + (word >> 8 & 15) + (row & 7), row, modrm};
+}
+
+// VEX: C5 RvvvvLpp, or C4 RXBmmmmm WvvvvLpp.
+inline Step vex(const uint8_t *at, uint64_t bytes) {
+  const bool is_long = (bytes & 0xff) == 0xc4;
+  const unsigned map = is_long ? bytes >> 8 & 31 : 1;
+  const VexTable *table = map < 4 ? kVexTables[map] : nullptr;
+  if (!table) return other(at);
+  const unsigned last = is_long ? bytes >> 16 & 0xff : bytes >> 8 & 0x7f; // C5 has R in the place of W
+  bytes >>= is_long ? 24 : 16;
+  const uint32_t word = table->words[(last & 3) << 10 | (last & 0x80) << 2 | (last & 4) << 6 | (bytes & 0xff)];
+  return word & kOther ? other(at) : finish(at, bytes, word, is_long ? 3 : 2, table->groups);
 }
 
 } // namespace classify
@@ -113,8 +132,9 @@ inline Step classify_insn(const uint8_t *at) {
   bytes >>= lead & 63;
   uint32_t word = kTables.words[(lead & 0x100) | (bytes & 0xff)];
   if (!(word & kOther)) return finish(at, bytes, word, (lead & 63) / 8);
-  // [66, F3 or F2] [REX] [0F] opcode
   bytes = load(at);
+  if ((bytes & 0xfe) == 0xc4) return vex(at, bytes);
+  // [66, F3 or F2] [REX] [0F] opcode
   const unsigned prefix = kTables.leads[bytes & 0xff] & 0x600;
   unsigned before = prefix ? 1 : 0;
   bytes >>= before * 8;

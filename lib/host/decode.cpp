@@ -296,7 +296,7 @@ constexpr Action action_of(Map map, unsigned op) {
 }
 
 // The class of a form, kNodeBit if ModRM.rm decides.
-constexpr uint16_t class_of_form(uint16_t word, unsigned pp, unsigned w, unsigned mod3, unsigned reg) {
+constexpr uint16_t class_of_form(uint16_t word, unsigned pp, unsigned w, unsigned l, unsigned mod3, unsigned reg) {
   while (word & kNodeBit) {
     const uint16_t *node = kNodes + (word & ~kNodeBit);
     switch (static_cast<Dimension>(node[0])) {
@@ -304,6 +304,7 @@ constexpr uint16_t class_of_form(uint16_t word, unsigned pp, unsigned w, unsigne
     case Dimension::mod: word = node[1 + mod3]; break;
     case Dimension::reg: word = node[1 + reg]; break;
     case Dimension::w: word = node[1 + w]; break;
+    case Dimension::l: word = node[1 + l]; break;
     default: return kNodeBit;
     }
   }
@@ -313,8 +314,8 @@ constexpr uint16_t class_of_form(uint16_t word, unsigned pp, unsigned w, unsigne
 constexpr uint32_t kNoWord = classify::kOther;
 
 // The word of an opcode; `forms` receives the forms that it stands for.
-constexpr uint32_t word_of(Map map, unsigned pp, unsigned w, unsigned op, unsigned &forms) {
-  const bool is_one = map == Map::one, is_escape = !is_one && (op == 0x38 || op == 0x3a);
+constexpr uint32_t word_of(Map map, unsigned pp, unsigned w, unsigned l, unsigned op, unsigned &forms) {
+  const bool is_one = map == Map::one, is_escape = map == Map::x0f && (op == 0x38 || op == 0x3a);
   if ((is_one && (!kPlain[op] || (pp > 1 && op != 0x90 && op != 0xc3))) || is_escape) return kNoWord;
   const uint16_t root = kRoots[static_cast<size_t>(map) * 256 + op];
   const uint8_t form = kForms[static_cast<size_t>(map) * 256 + op];
@@ -330,8 +331,17 @@ constexpr uint32_t word_of(Map map, unsigned pp, unsigned w, unsigned op, unsign
   if (immediate > 7) return kNoWord;
   forms = 0;
   uint16_t klass = kNodeBit;
-  for (unsigned f = 0; f < 16; ++f) {
-    const uint16_t one = class_of_form(root, pp, w, f >> 3, f & 7);
+  // Most trees are settled by the prefix alone.
+  uint16_t start = root;
+  if (start & kNodeBit && static_cast<Dimension>(kNodes[start & ~kNodeBit]) == Dimension::pp)
+    start = kNodes[(start & ~kNodeBit) + 1 + pp];
+  if (start == kInvalidClass) return kNoWord;
+  if (!(start & kNodeBit) && imm <= Imm::wb) {
+    klass = start;
+    forms = 0xffff;
+  }
+  for (unsigned f = 0; f < 16 && forms != 0xffff; ++f) {
+    const uint16_t one = class_of_form(start, pp, w, l, f >> 3, f & 7);
     if (one & kNodeBit || one == kInvalidClass || (imm > Imm::wb && (f & 7) > 1)) continue;
     if (klass == kNodeBit) klass = one;
     if (one == klass) forms |= 1U << f;
@@ -342,23 +352,38 @@ constexpr uint32_t word_of(Map map, unsigned pp, unsigned w, unsigned op, unsign
          static_cast<uint32_t>(kWanted[klass]) << 16 | static_cast<uint32_t>(action_of(map, op)) << 24;
 }
 
+// Puts the forms into the word: as a flag, or as one of the groups, of which there are `count`.
+constexpr uint32_t with_forms(uint32_t word, unsigned forms, std::array<uint16_t, classify::kGroup + 1> &groups,
+                              unsigned &count) {
+  if (word == kNoWord || forms == 0xffff) return word;
+  if (forms == 0xff) return word | classify::kMemory;
+  unsigned g = 1;
+  while (g < count && groups[g] != forms) ++g;
+  if (g > classify::kGroup) return kNoWord;
+  if (g == count) groups[count++] = static_cast<uint16_t>(forms);
+  return word | g;
+}
+
+constexpr classify::VexTable make_vex_table(Map map) {
+  classify::VexTable t{};
+  unsigned count = 1;
+  t.groups[0] = 0xffff;
+  for (unsigned at = 0; at < t.words.size(); ++at) {
+    unsigned forms = 0;
+    const uint32_t word = word_of(map, at >> 10, at >> 9 & 1, at >> 8 & 1, at & 255, forms);
+    t.words[at] = with_forms(word, forms, t.groups, count);
+  }
+  return t;
+}
+
 constexpr classify::Tables make_tables() {
   classify::Tables t{};
   unsigned groups = 1;
   t.groups[0] = 0xffff;
   for (size_t at = 0; at < t.words.size(); ++at) {
     unsigned forms = 0;
-    uint32_t word = word_of(at >> 11 ? Map::x0f : Map::one, at >> 9 & 3, at >> 8 & 1, at & 255, forms);
-    if (word == kNoWord) forms = 0xffff;
-    if (forms == 0xff) {
-      word |= classify::kMemory;
-    } else if (forms != 0xffff) {
-      unsigned g = 1;
-      while (g < groups && t.groups[g] != forms) ++g;
-      if (g == groups && groups <= classify::kGroup) t.groups[groups++] = static_cast<uint16_t>(forms);
-      word = g <= classify::kGroup ? word | g : kNoWord;
-    }
-    t.words[at] = word;
+    const uint32_t word = word_of(at >> 11 ? Map::x0f : Map::one, at >> 9 & 3, at >> 8 & 1, 0, at & 255, forms);
+    t.words[at] = with_forms(word, forms, t.groups, groups);
   }
   for (unsigned b = 0; b < 256; ++b) {
     const unsigned pp = kPrefixes[b] == kOperand ? 1 : kPrefixes[b] == kRep ? 2 : kPrefixes[b] == kRepne ? 3 : 0;
@@ -414,6 +439,8 @@ namespace classify {
 
 constexpr Tables kMade = make_tables();
 const Tables kTables = kMade;
+constexpr VexTable kVex1 = make_vex_table(Map::vex1), kVex2 = make_vex_table(Map::vex2), kVex3 = make_vex_table(Map::vex3);
+const VexTable *const kVexTables[4] = {nullptr, &kVex1, &kVex2, &kVex3};
 
 Step other(const uint8_t *at) {
   Insn insn;
