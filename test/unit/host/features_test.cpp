@@ -218,7 +218,7 @@ TEST(Features, AgreeWithIcedOverTheEncodingSpaceOrAreListed) {
       std::vector<Row> rows;
       for (const Row &r : found->second)
         if (r.first <= opcode && opcode <= r.last) rows.push_back(r);
-      std::set<std::string> told;
+      std::set<std::pair<std::string, std::string>> told; // ours, theirs
       for (size_t at = 0; at < kCellCount && !rows.empty(); ++at) {
         const Cell cell = cell_of(map, static_cast<uint8_t>(opcode), at);
         if ((cell.rm != 0 && cell.rm != 1 && cell.rm != 4) || (map <= Map::x0f3a && cell.l != 0)) continue;
@@ -237,7 +237,7 @@ TEST(Features, AgreeWithIcedOverTheEncodingSpaceOrAreListed) {
           known = d.used = true;
           break;
         }
-        if (!known && told.insert(ours + " " + theirs).second)
+        if (!known && told.emplace(ours, theirs).second)
           ADD_FAILURE() << kMapNames[m] << " " << llvm::toHex(bytes, true) << " ours " << ours << " iced-x86 " << theirs;
       }
     }
