@@ -34,6 +34,18 @@ void describe(const File &file, HostCode &host) {
   for (const Function &f : file.program->functions()) host.decoded_bytes += f.decoded;
 }
 
+// Where a bound on the work cut the analysis, and what that may have done to the result.
+void tell_cuts(const Guards &guards, const Reach &reach, size_t file, std::vector<std::string> &problems) {
+  if (guards.skipped(file))
+    problems.push_back(
+        "too many functions depend on what the CPU can do: some were not looked at, so code that a run-time check "
+        "protects may be told as unguarded");
+  if (reach.roots(file).cut)
+    problems.push_back(
+        "too many functions follow from PyInit: module definitions that further ones return were not looked for, "
+        "so code that runs at import may be told as unguarded");
+}
+
 } // namespace
 
 std::vector<HostCode> analyse_host_set(std::span<const HostInput> inputs, const ParallelFor &parallel,
@@ -70,6 +82,7 @@ std::vector<HostCode> analyse_host_set(std::span<const HostInput> inputs, const 
     HostCode &host = result[order[at]];
     describe(files[at], host);
     reporter.report(at, variants[at], host);
+    if (problems) tell_cuts(guards, reach, at, (*problems)[order[at]]);
   }
   return result;
 }

@@ -1,5 +1,8 @@
 #include "guards.h"
 
+#include "detectors.h"
+#include "tested.h"
+
 #include <algorithm>
 #include <iterator>
 
@@ -12,52 +15,14 @@ namespace {
 constexpr int kVisits = 6;        // of one function by the worklist
 constexpr size_t kFewCallers = 8; // only these learn what their callers pass
 constexpr size_t kMaxFunctions = 200000;
-constexpr uint64_t kTableReach = 1024; // of an indexed table of flags
-
-// Objects that describe the CPU, and functions that return what it can do.
-constexpr std::string_view kDetectorObjects[] = {"__cpu_model", "__cpu_features2", "_rtld_global_ro", "_dl_x86_cpu_features"};
-constexpr std::string_view kDetectorFunctions[] = {"__x86_get_cpuid_feature_leaf", "_dl_x86_get_cpu_features",
-                                                   "__x86_get_cpu_features", "__get_cpu_features"};
-// Functions that do not come back.
-constexpr std::string_view kNoReturn[] = {"abort",
-                                          "exit",
-                                          "_exit",
-                                          "_Exit",
-                                          "quick_exit",
-                                          "__assert_fail",
-                                          "__stack_chk_fail",
-                                          "__cxa_throw",
-                                          "__cxa_rethrow",
-                                          "__cxa_bad_cast",
-                                          "__cxa_bad_typeid",
-                                          "__cxa_pure_virtual",
-                                          "_Unwind_Resume",
-                                          "__cxa_throw_bad_array_new_length",
-                                          "_ZSt9terminatev",
-                                          "longjmp",
-                                          "siglongjmp",
-                                          "__longjmp_chk",
-                                          "Py_FatalError",
-                                          "_Py_FatalErrorFunc",
-                                          "__fortify_fail",
-                                          "__chk_fail",
-                                          "pthread_exit",
-                                          "rust_begin_unwind",
-                                          "__cxa_call_unexpected",
-                                          "__clang_call_terminate",
-                                          "Py_Exit"};
-
-bool is_no_return(std::string_view name) {
-  return std::ranges::find(kNoReturn, name) != std::end(kNoReturn) || name.starts_with("_ZSt")
-             ? name.find("__throw_") != name.npos || std::ranges::find(kNoReturn, name) != std::end(kNoReturn)
-             : false;
-}
+constexpr uint64_t kTableReach = 1024;   // of an indexed table of flags
+constexpr uint64_t kSmallFunction = 512; // bytes of a method that is looked into for what it reads
 
 } // namespace
 
 Guards::Guards(Graph &graph)
     : graph_(graph), followed_(graph.size()), guarding_(graph.size()), with_indirect_(graph.size()),
-      globals_(graph.file_count()) {
+      globals_(graph.file_count()), skipped_(graph.file_count()) {
   // Who calls whom, backwards.
   std::vector<uint32_t> count(graph.size() + 1);
   const auto each = [&](auto visit) {
@@ -135,6 +100,12 @@ bool Guards::is_guarded(Node node, uint32_t site) const {
   return false;
 }
 
+std::optional<IsaSet> Guards::tested(Node node, uint32_t block) const {
+  const auto it = info_.find(node);
+  if (it == info_.end() || block >= it->second.tested.size()) return IsaSet{};
+  return it->second.tested[block];
+}
+
 uint64_t Guards::guard_of(Node node) const {
   const auto it = info_.find(node);
   if (it == info_.end() || it->second.branches.empty()) return 0;
@@ -145,7 +116,11 @@ uint64_t Guards::guard_of(Node node) const {
 // ------------------------------------------------------------------ the worklist
 
 void Guards::enqueue(Node node) {
-  if (node == kNoNode || info_.size() > kMaxFunctions) return;
+  if (node == kNoNode) return;
+  if (info_.size() > kMaxFunctions && !info_.contains(node)) {
+    ++skipped_[graph_.file_of(node)];
+    return;
+  }
   Info &info = info_[node];
   if (info.queued || info.visits >= kVisits) return;
   info.queued = true;
@@ -158,11 +133,15 @@ void Guards::seed() {
     const Image &image = program.image();
     for (Node n = graph_.first(file); n < graph_.first(file + 1); ++n)
       if (graph_.function(file, n).detects) enqueue(n);
+    for (const uint32_t reader : find_cpuinfo_readers(program)) {
+      info_[graph_.first(file) + reader].known.asks = 1;
+      enqueue(graph_.first(file) + reader);
+    }
     // Imported detectors, by the slots through which they are reached.
     for (const Relocation &r : image.relocations()) {
       if (!r.symbol) continue;
       const std::optional<DynamicSymbol> s = image.symbol(r.symbol);
-      if (s && std::ranges::find(kDetectorObjects, s->name) != std::end(kDetectorObjects))
+      if (s && host::is_detector_object(s->name))
         for (const Reference &ref : program.references(r.where, 8)) enqueue(graph_.first(file) + ref.function);
     }
     std::unordered_map<uint64_t, bool> detector;
@@ -172,8 +151,7 @@ void Guards::seed() {
         const auto [it, fresh] = detector.try_emplace(e.target, false);
         if (fresh)
           if (const std::optional<DynamicSymbol> s = image.symbol(static_cast<uint32_t>(e.target)))
-            it->second =
-                s->name == "getauxval" || std::ranges::find(kDetectorFunctions, s->name) != std::end(kDetectorFunctions);
+            it->second = s->name == "getauxval" || is_detector_function(s->name);
         if (it->second) enqueue(n);
       }
   }
@@ -221,11 +199,16 @@ void Guards::process(Node node) {
   Info &after = info_[node];
   std::ranges::sort(after.indirect);
   after.indirect.erase(std::unique(after.indirect.begin(), after.indirect.end()), after.indirect.end());
-  const bool changed = !(outcome.summary.result == after.summary.result) || outcome.summary.writes != after.summary.writes ||
-                       outcome.summary.calls != after.summary.calls;
-  const bool only_calls = outcome.summary.result == after.summary.result && outcome.summary.writes == after.summary.writes;
+  const bool same_effect = outcome.summary.result == after.summary.result && outcome.summary.writes == after.summary.writes;
+  const bool same_asks = outcome.summary.asks == after.summary.asks;
+  const bool changed = !same_effect || !same_asks || outcome.summary.calls != after.summary.calls;
+  const bool only_calls = same_effect && same_asks;
+  // What is read through arguments matters to those that are known to pass something of interest.
+  const bool only_known = (outcome.summary.result.kind == Kind::inside || same_effect) && outcome.summary.writes.empty() &&
+                          outcome.summary.asks == 0;
   after.summary = std::move(outcome.summary);
   after.guarded = std::move(outcome.guarded);
+  after.tested = std::move(outcome.tested);
   after.branches = std::move(outcome.branches);
   after.tainted_addresses = std::move(outcome.tainted_addresses);
   mark(node);
@@ -233,6 +216,7 @@ void Guards::process(Node node) {
   for (const Node caller : callers(node)) {
     // What a function calls through its arguments matters to followed callers only.
     if (only_calls && !followed_[caller]) continue;
+    if (only_known && !only_calls && !is_explored(caller)) continue;
     enqueue(caller);
   }
 }
@@ -254,21 +238,30 @@ void Guards::mark(Node node) {
 // ------------------------------------------------------------------ the world of one function
 
 Value Guards::load_global(uint64_t address, bool indexed) {
-  const std::map<uint64_t, Value> &globals = globals_[file_];
-  if (globals.empty()) return {};
-  auto it = globals.upper_bound(address);
-  if (indexed) { // anywhere in the table
-    if (it != globals.begin() && std::prev(it)->first == address) return std::prev(it)->second;
-    return it != globals.end() && it->first - address < kTableReach ? it->second : Value{};
+  const std::map<uint64_t, Global> &globals = globals_[file_];
+  const auto after = globals.upper_bound(address);
+  if (after != globals.begin()) {
+    const auto &[place, global] = *std::prev(after);
+    if (place == address) return global.value;
+    if (!indexed && address - place < global.size) { // one byte of a word of flags
+      Value v = global.value;
+      v.number = Tested::shifted(v.number, static_cast<unsigned>(8 * (address - place)));
+      return v;
+    }
   }
-  return it != globals.begin() && std::prev(it)->first == address ? std::prev(it)->second : Value{};
+  // Anywhere in the table.
+  return indexed && after != globals.end() && after->first - address < kTableReach ? after->second.value : Value{};
 }
 
-void Guards::store_global(uint64_t address, const Value &value) {
+void Guards::store_global(uint64_t address, const Value &value, uint8_t size) {
   if (!graph_.program(file_).image().is_writable(address)) return; // a constant that is no address
-  const auto [it, fresh] = globals_[file_].try_emplace(address, value);
-  if (!fresh) return;
-  it->second.weak = false;
+  const auto [it, fresh] = globals_[file_].try_emplace(address, Global{value, size});
+  Value &held = it->second.value;
+  // Several writers: what a "yes" proves is not known, and readers have to be told.
+  const bool vague = !fresh && held.number != value.number && held.number != Tested::kUnknown;
+  if (!fresh && !vague) return;
+  if (vague) held.number = Tested::kUnknown;
+  held.weak = false;
   // Readers name the place itself, or, when they index a table, its start: the nearest place before that others refer to.
   const uint64_t from = address > kTableReach ? address - kTableReach : 0;
   const Program &program = graph_.program(file_);
@@ -284,7 +277,7 @@ void Guards::store_global(uint64_t address, const Value &value) {
 
 bool Guards::is_detector_object(uint32_t symbol) {
   const std::optional<DynamicSymbol> s = graph_.program(file_).image().symbol(symbol);
-  return s && std::ranges::find(kDetectorObjects, s->name) != std::end(kDetectorObjects);
+  return s && host::is_detector_object(s->name);
 }
 
 void Guards::learn(Node callee, const Call &call) {
@@ -293,12 +286,20 @@ void Guards::learn(Node callee, const Call &call) {
   Summary known = info.known;
   for (size_t k = 0; k < 6; ++k) {
     if (call.arguments[k].tainted() && !call.arguments[k].may) known.arguments |= static_cast<uint8_t>(1U << k);
+    if (call.arguments[k].kind == Kind::object) known.objects |= static_cast<uint8_t>(1U << k);
     for (const Summary::Field &f : call.fields[k])
       if (std::ranges::find(known.fields, f) == known.fields.end() && known.fields.size() < 256) known.fields.push_back(f);
   }
   if (known == info.known) return;
   info.known = std::move(known);
   enqueue(callee);
+}
+
+// What a predicate returns that looks into the object that `pointer` points to.
+Value Guards::read_through(const Value &pointer, bool bits) {
+  if (pointer.kind == Kind::object) return bits ? Value::taint() : pointer;
+  if (pointer.from_argument() || pointer.kind == Kind::argument) return Value::inside(pointer.arg, bits);
+  return {};
 }
 
 Summary Guards::call(const Call &call) {
@@ -313,7 +314,7 @@ Summary Guards::call(const Call &call) {
         effect.result = Value::taint();
         const Value &first = call.arguments[0];
         if (s->name == "getauxval" && first.kind == Kind::constant && (first.number == 16 || first.number == 26)) return effect;
-        if (std::ranges::find(kDetectorFunctions, s->name) != std::end(kDetectorFunctions)) return effect;
+        if (is_detector_function(s->name)) return effect;
       }
     }
     callee = graph_.target(file, *call.edge);
@@ -325,9 +326,33 @@ Summary Guards::call(const Call &call) {
     }
   }
   if (callee == kNoNode) return {};
+  if (call.edge && never_returns(file, *call.edge)) {
+    Summary nothing;
+    nothing.returns = false;
+    return nothing;
+  }
   learn(callee, call);
+  look_into(callee, call);
   const auto it = info_.find(callee);
-  return it == info_.end() ? Summary{} : it->second.summary;
+  if (it == info_.end()) return {};
+  Summary effect = it->second.summary;
+  if (callers(callee).size() > kFewCallers) effect.asks = 0;
+  if (effect.result.kind == Kind::inside) effect.result = read_through(call.arguments[effect.result.arg], effect.result.number);
+  return effect;
+}
+
+// A method of an object that tells of the CPU, or of one that may be: what does it read there?
+void Guards::look_into(Node callee, const Call &call) {
+  const Function &f = graph_.function(callee);
+  if (f.end - f.start > kSmallFunction) return;
+  const bool asked = info_[current_].asked;
+  if (std::ranges::none_of(call.arguments, [&](const Value &v) {
+        return v.kind == Kind::object || (asked && (v.from_argument() || v.kind == Kind::argument));
+      }))
+    return;
+  Info &info = info_[callee];
+  info.asked = true;
+  if (!info.visited) enqueue(callee);
 }
 
 } // namespace isa_audit::host

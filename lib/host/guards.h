@@ -42,9 +42,13 @@ public:
   // True if the edge, or an instruction at this offset, lies behind a check.
   bool is_guarded(Node node, uint32_t site) const;
   bool has_guards(Node node) const { return guarding_[node]; }
+  // The features that the checks on every path to a block of the function prove; none if not known.
+  std::optional<IsaSet> tested(Node node, uint32_t block) const;
   // The branch that protects it, as an address in the function's file; 0 if none is known.
   uint64_t guard_of(Node node) const;
   const Cfg &cfg(Node node);
+  // How often a function of the file was left out because too many had been looked at.
+  size_t skipped(size_t file) const { return skipped_[file]; }
   bool never_returns(size_t file, const Edge &edge) const;
 
 private:
@@ -52,11 +56,13 @@ private:
     std::unique_ptr<Cfg> cfg;
     Summary summary, known;
     std::vector<Indirect> indirect;
-    std::vector<bool> guarded; // blocks
+    std::vector<bool> guarded;                 // blocks
+    std::vector<std::optional<IsaSet>> tested; // blocks: as in Outcome
     std::vector<Outcome::Branch> branches;
     std::vector<uint32_t> tainted_addresses;
     ClassSet unguarded;
     bool has_guards = false, queued = false, visited = false;
+    bool asked = false; // for what it reads through its arguments
     int visits = 0;
   };
 
@@ -67,9 +73,11 @@ private:
   void mark(Node node);
   std::span<const Node> callers(Node node) const;
   void learn(Node callee, const Call &call);
+  void look_into(Node callee, const Call &call);
+  static Value read_through(const Value &pointer, bool bits);
 
   Value load_global(uint64_t address, bool indexed) override;
-  void store_global(uint64_t address, const Value &value) override;
+  void store_global(uint64_t address, const Value &value, uint8_t size) override;
   bool is_detector_object(uint32_t symbol) override;
   Summary call(const Call &call) override;
 
@@ -77,7 +85,12 @@ private:
   std::unordered_map<Node, Info> info_;
   std::deque<Node> todo_;
   std::vector<bool> followed_, guarding_, with_indirect_; // functions: the last for indirect() alone
-  std::vector<std::map<uint64_t, Value>> globals_;        // of each file
+  struct Global {
+    Value value;
+    uint8_t size = 0; // bytes
+  };
+  std::vector<std::map<uint64_t, Global>> globals_; // of each file
+  std::vector<size_t> skipped_;                     // of each file
   std::vector<uint32_t> caller_start_;
   std::vector<Node> callers_;
   Node current_ = kNoNode;

@@ -16,7 +16,7 @@ public:
   virtual ~World() = default;
   // The taint that memory at `address` holds, none if it holds none. `indexed`: somewhere from there on.
   virtual Value load_global(uint64_t address, bool indexed) = 0;
-  virtual void store_global(uint64_t address, const Value &value) = 0;
+  virtual void store_global(uint64_t address, const Value &value, uint8_t size) = 0;
   // An imported object by name that describes the CPU (__cpu_model).
   virtual bool is_detector_object(uint32_t symbol) = 0;
   // A call, direct or to a known pointer. `arguments` are rdi … r9. `effect` is what is known of the callee, `result` its
@@ -39,8 +39,10 @@ struct Outcome {
     uint32_t block;
     Polarity taken; // what a taken branch means
   };
-  std::vector<Branch> branches;            // on features
-  std::vector<bool> guarded;               // blocks behind a check
+  std::vector<Branch> branches; // on features
+  std::vector<bool> guarded;    // blocks behind a check
+  // Of each block, if any is guarded: the features that the checks on every path to it prove; none if not known.
+  std::vector<std::optional<IsaSet>> tested;
   std::vector<uint32_t> tainted_addresses; // sites whose code address is chosen by a feature: cmov, indexed table
 };
 

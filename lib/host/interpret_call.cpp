@@ -4,16 +4,19 @@
 namespace isa_audit::host {
 
 void Interpreter::finish_return(const Value &v) {
-  const bool fits = v.tainted() ? !v.may : v.kind == Kind::constant;
-  const Value value = fits ? v : Value{};
+  const bool fits = v.tainted() ? !v.may : v.kind == Kind::constant || v.kind == Kind::object || v.from_argument();
+  Value value = fits ? v : Value{};
+  if (value.kind == Kind::loaded) value = Value::inside(v.arg, false);
+  if (in_guarded_ && value.tainted() && !value.weak) value.number = Tested::both(value.number, block_tested_);
   if (!any_return_)
     result_ = value;
   else if (result_.kind == Kind::unknown || value.kind == Kind::unknown)
     result_ = {};
-  else if (result_.tainted() || value.tainted())
-    result_ = join(result_.tainted() ? result_ : value, result_.tainted() ? value : result_);
-  else if (!(result_ == value))
-    result_ = Value::constant(0); // some constant
+  else if (result_.kind == Kind::constant && value.kind == Kind::constant)
+    result_ = result_ == value ? value : Value::constant(0); // some constant
+  else
+    result_ = join(result_, value);
+  if (result_.may) result_ = {};
   any_return_ = true;
 }
 
@@ -51,17 +54,18 @@ void Interpreter::call(const Insn &i, const uint8_t *p, uint64_t next, uint32_t 
     }
   }
   apply(effect, c, s);
-  if (jump) finish_return(effect.result);
+  if (jump && effect.returns) finish_return(effect.result); // else a landing pad, on to its cold part
 }
 
 void Interpreter::apply(const Summary &effect, const World::Call &c, State &s) {
+  if (effect.asks && effect.asks < kAskDepth && (!asks_ || effect.asks + 1 < asks_)) asks_ = effect.asks + 1;
   for (const Summary::Field &w : effect.writes) {
     const Value &v = c.arguments[w.arg];
     Address a;
     a.base = v;
     if (v.kind != Kind::constant && v.kind != Kind::stack && v.kind != Kind::argument) continue;
     a.base.number += w.offset;
-    store(a, Value::taint(), s);
+    store(a, Value::taint(), s, w.size);
   }
   for (const Summary::Field &w : effect.calls) {
     const Value &v = c.arguments[w.arg];
@@ -92,10 +96,15 @@ void Interpreter::apply(const Summary &effect, const World::Call &c, State &s) {
 }
 
 void Interpreter::cpuid(State &s) {
-  const Value &leaf = s.r[kRax];
+  const auto number_of = [](const Value &v) -> std::optional<uint32_t> {
+    if (v.kind == Kind::constant) return static_cast<uint32_t>(v.number);
+    if (v.weak && v.arg) return v.arg - 1U;
+    return std::nullopt;
+  };
+  const std::optional<uint32_t> leaf = number_of(s.r[kRax]), subleaf = number_of(s.r[kRcx]);
   bool features = true;
-  if (leaf.kind == Kind::constant) {
-    switch (static_cast<uint32_t>(leaf.number)) {
+  if (leaf) {
+    switch (*leaf) {
     case 1:
     case 7:
     case 0xd:
@@ -109,7 +118,12 @@ void Interpreter::cpuid(State &s) {
     default: features = false; // maximum leaf, caches, topology, names
     }
   }
-  for (const int reg : {kRax, kRbx, kRcx, kRdx}) set(s, reg, features ? Value::taint() : Value{});
+  const std::pair<int, char> outputs[] = {{kRax, 'a'}, {kRbx, 'b'}, {kRcx, 'c'}, {kRdx, 'd'}};
+  for (const auto &[reg, letter] : outputs) {
+    // Where the sub-leaf matters and is not known, nothing is known of the word.
+    const int64_t word = leaf ? Tested::word(*leaf, subleaf.value_or(UINT32_MAX), letter) : Tested::kUnknown;
+    set(s, reg, features ? Value::taint(false, word) : Value{});
+  }
   out_.asks_features |= features;
 }
 

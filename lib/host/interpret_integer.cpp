@@ -8,10 +8,22 @@ namespace {
 constexpr int64_t kSmall = 4096; // constants that may be flags or levels
 } // namespace
 
+Value Interpreter::conjunction(const Value &a, const Value &b) {
+  Value v = combine(a, b);
+  if (!v.tainted()) return v;
+  v.number = b.kind == Kind::constant     ? Tested::masked(a.number, static_cast<uint64_t>(b.number))
+             : a.kind == Kind::constant   ? Tested::masked(b.number, static_cast<uint64_t>(a.number))
+             : a.tainted() && b.tainted() ? Tested::both(a.number, b.number)
+                                          : Tested::kUnknown;
+  return v;
+}
+
 Value Interpreter::small(int64_t n) const {
   if (in_guarded_ && n >= 0 && n < kSmall) {
     Value v = Value::taint();
     v.weak = true;
+    v.arg = static_cast<uint8_t>(n < 255 ? n + 1 : 0);
+    v.number = block_tested_;
     return v;
   }
   return Value::constant(n);
@@ -25,7 +37,10 @@ void Interpreter::step(const Cfg::At &at, uint32_t block, State &s) {
   const bool branch = (i.map == Map::one && (i.opcode & 0xf0) == 0x70) || (i.map == Map::x0f && (i.opcode & 0xf0) == 0x80);
   if (branch) {
     const Polarity pol = polarity(s.flags, condition);
-    if (pol != Polarity::none) taken_[block] = pol;
+    if (pol != Polarity::none) {
+      taken_[block] = pol;
+      proven_[block] = proven(s.flags);
+    }
     if (const Edge *e = edge_at(at.offset); e && e->conditional) {
       State aside = s; // the path that leaves
       call(i, p, next, at.offset, true, aside);
@@ -40,8 +55,7 @@ void Interpreter::step(const Cfg::At &at, uint32_t block, State &s) {
 void Interpreter::step_one(const Insn &i, const uint8_t *p, uint64_t next, uint32_t site, State &s) {
   const uint8_t op = i.opcode;
   const int reg = reg_of(i);
-  const auto test_flags = [&](const Value &v) { s.flags = v.tainted() ? Flags{Flags::Of::bits, v.inverted} : Flags{}; };
-  const auto combine = [](const Value &a, const Value &b) { return a.tainted() ? a : b.tainted() ? b : Value{}; };
+  const auto test_flags = [&](const Value &v) { s.flags = flags_of(v, Flags::Of::bits); };
   switch (op) {
   case 0x88:
   case 0x89: return write_rm(i, p, next, s.r[static_cast<size_t>(reg)], s);
@@ -92,25 +106,29 @@ void Interpreter::step_one(const Insn &i, const uint8_t *p, uint64_t next, uint3
   case 0x84:
   case 0x85: {
     const Value a = read_rm(i, p, next, s), b = s.r[static_cast<size_t>(reg)];
-    return test_flags(combine(a, b));
+    // A pointer compared with null says nothing of what it points to.
+    if (i.mod() == 3 && rm_of(i) == reg) return test_flags(a.kind == Kind::object && (i.rex & 8) ? Value{} : a);
+    return test_flags(conjunction(a, b));
   }
   case 0xa8:
-  case 0xa9: return test_flags(s.r[kRax]);
+  case 0xa9: return test_flags(conjunction(s.r[kRax], Value::constant(immediate(p, i))));
   case 0x38:
   case 0x39:
   case 0x3a:
   case 0x3b: {
     const Value a = read_rm(i, p, next, s), b = s.r[static_cast<size_t>(reg)];
-    const Value t = combine(a, b);
-    s.flags = t.tainted() ? Flags{Flags::Of::unclear, t.inverted} : Flags{};
-    const Value &other = a.tainted() ? b : a;
-    if (t.tainted() && other.kind == Kind::constant) s.flags.of = other.number == 0 ? Flags::Of::bits : Flags::Of::equal;
+    const bool pointers = (i.rex & 8) && !a.tainted() && !b.tainted() && (a.kind == Kind::object || b.kind == Kind::object);
+    Value t = pointers ? Value{} : combine(a, b);
+    const Value &other = a.tainted() || a.kind == Kind::object || a.from_argument() ? b : a;
+    if (t.tainted() && other.kind == Kind::constant) t.number = a.tainted() ? a.number : b.number;
+    s.flags = flags_of(t, other.kind != Kind::constant ? Flags::Of::unclear
+                          : other.number == 0          ? Flags::Of::bits
+                                                       : Flags::Of::equal);
     return;
   }
   case 0x3c:
   case 0x3d: {
-    const Value &v = s.r[kRax];
-    s.flags = v.tainted() ? Flags{immediate(p, i) ? Flags::Of::equal : Flags::Of::bits, v.inverted} : Flags{};
+    s.flags = flags_of(s.r[kRax], immediate(p, i) ? Flags::Of::equal : Flags::Of::bits);
     return;
   }
   case 0x80:
@@ -119,17 +137,22 @@ void Interpreter::step_one(const Insn &i, const uint8_t *p, uint64_t next, uint3
     const Value v = read_rm(i, p, next, s);
     const int64_t n = immediate(p, i);
     switch (i.reg()) {
-    case 7: s.flags = v.tainted() ? Flags{n ? Flags::Of::equal : Flags::Of::bits, v.inverted} : Flags{}; return;
+    case 7:
+      s.flags = flags_of(v.kind == Kind::object && n == 0 && (i.rex & 8) ? Value{} : v, n ? Flags::Of::equal : Flags::Of::bits);
+      return;
     case 1: // or
     case 4: // and
       if (v.kind == Kind::stack && i.reg() == 4) {
         set(s, rm_of(i), Value::stack(v.number & n));
         return;
       }
-      test_flags(v);
-      return write_rm(i, p, next, v.tainted() ? v : Value{}, s);
+      {
+        const Value bits = i.reg() == 4 ? conjunction(v, Value::constant(n)) : bits_of(v);
+        test_flags(bits);
+        return write_rm(i, p, next, bits, s);
+      }
     case 6: { // xor flips
-      Value flipped = v.tainted() ? v : Value{};
+      Value flipped = bits_of(v, v.number);
       flipped.inverted = v.tainted() && !v.inverted;
       test_flags(flipped);
       return write_rm(i, p, next, flipped, s);
@@ -158,21 +181,24 @@ void Interpreter::step_one(const Insn &i, const uint8_t *p, uint64_t next, uint3
   case 0xd2:
   case 0xd3: { // shifts keep the bits
     const Value v = read_rm(i, p, next, s);
-    test_flags(v);
-    return write_rm(i, p, next, v.tainted() ? v : Value{}, s);
+    const bool right = i.reg() == 5 || i.reg() == 7;
+    const auto count = static_cast<unsigned>(op < 0xc2 ? immediate(p, i) & 63 : op < 0xd2 ? 1 : 64);
+    const Value bits = bits_of(v, right && count < 64 ? Tested::shifted(v.number, count) : Tested::kUnknown);
+    test_flags(bits);
+    return write_rm(i, p, next, bits, s);
   }
   case 0xf6:
   case 0xf7: {
     const Value v = read_rm(i, p, next, s);
-    if (i.reg() < 2) return test_flags(v);
+    if (i.reg() < 2) return test_flags(conjunction(v, Value::constant(immediate(p, i))));
     if (i.reg() == 2) { // not
-      Value flipped = v.tainted() ? v : Value{};
+      Value flipped = bits_of(v, v.number);
       flipped.inverted = v.tainted() && !v.inverted;
       return write_rm(i, p, next, flipped, s);
     }
     if (i.reg() == 3) { // neg: carry says non-zero
-      s.flags = v.tainted() ? Flags{Flags::Of::carry, v.inverted} : Flags{};
-      return write_rm(i, p, next, v.tainted() ? v : Value{}, s);
+      s.flags = flags_of(v, Flags::Of::carry);
+      return write_rm(i, p, next, bits_of(v), s);
     }
     set(s, kRax, {});
     set(s, kRdx, {});
@@ -216,8 +242,7 @@ void Interpreter::step_one(const Insn &i, const uint8_t *p, uint64_t next, uint3
   if (op < 0x40 && (op & 7) < 6) { // add or adc sbb and sub xor
     const int group = op >> 3;
     if ((op & 7) >= 4) { // with rax and an immediate
-      Value v = s.r[kRax];
-      if (!v.tainted()) v = {};
+      Value v = group == 4 ? conjunction(s.r[kRax], Value::constant(immediate(p, i))) : bits_of(s.r[kRax]);
       if (group == 6 && v.tainted()) v.inverted = !v.inverted;
       if (group != 1 && group != 4 && group != 6) v = {};
       set(s, kRax, v);
@@ -229,8 +254,10 @@ void Interpreter::step_one(const Insn &i, const uint8_t *p, uint64_t next, uint3
     if (i.mod() == 3 && rm_of(i) == reg && (group == 6 || group == 5))
       v = small(0);
     else if (i.mod() == 3 && rm_of(i) == reg && group == 3 && s.flags.of != Flags::Of::nothing)
-      v = Value::taint(s.flags.inverted); // sbb
-    else if (group == 1 || group == 4 || group == 6)
+      v = answer(s.flags, s.flags.inverted); // sbb
+    else if (group == 4)
+      v = conjunction(a, b);
+    else if (group == 1 || group == 6)
       v = combine(a, b);
     test_flags(v);
     if (to_reg)
@@ -265,15 +292,16 @@ void Interpreter::step_0f(const Insn &i, const uint8_t *p, uint64_t next, uint32
   const int reg = reg_of(i);
   if (op == 0xa2) return cpuid(s);
   if (op == 0x01 && i.modrm == 0xd0) {
-    set(s, kRax, Value::taint());
-    set(s, kRdx, Value::taint());
+    // What the operating system saves.
+    set(s, kRax, Value::taint(false, Tested::nothing()));
+    set(s, kRdx, Value::taint(false, Tested::nothing()));
     out_.asks_features = true;
     return;
   }
   if (op == 0x1e && i.pp == 2 && i.mod() == 3 && i.reg() == 1) return set(s, rm_of(i), Value::taint()); // RDSSP: 0 without CET
   if ((op & 0xf0) == 0x40) {                                                                            // cmov
     const Value a = read_rm(i, p, next, s), b = s.r[static_cast<size_t>(reg)];
-    if (s.flags.of != Flags::Of::nothing) {
+    if (s.flags.of != Flags::Of::nothing && s.flags.inside < 0) {
       out_.tainted_addresses.push_back(site);
       const bool numbers = a.kind == Kind::constant && b.kind == Kind::constant;
       return set(s, reg, numbers ? Value::taint() : join(a, b));
@@ -282,24 +310,33 @@ void Interpreter::step_0f(const Insn &i, const uint8_t *p, uint64_t next, uint32
   }
   if ((op & 0xf0) == 0x90) { // setcc
     const Polarity pol = polarity(s.flags, op & 15);
-    return write_rm(i, p, next, pol == Polarity::none ? Value{} : Value::taint(pol == Polarity::absent), s);
+    return write_rm(i, p, next, answer(s.flags, pol == Polarity::absent), s);
   }
   switch (op) {
   case 0xb6:
   case 0xb7:
   case 0xbe:
-  case 0xbf: return set(s, reg, read_rm(i, p, next, s));
+  case 0xbf: { // no pointer any more
+    const Value v = read_rm(i, p, next, s);
+    return set(s, reg, v.kind == Kind::object ? Value::taint() : v);
+  }
   case 0xa3:
   case 0xab:
   case 0xb3:
   case 0xbb: { // bt, bts, btr, btc
     const Value v = read_rm(i, p, next, s), bit = s.r[static_cast<size_t>(reg)];
-    s.flags = v.tainted() || bit.tainted() ? Flags{Flags::Of::carry, v.tainted() && v.inverted} : Flags{};
+    Value looked = combine(v, bit);
+    looked.number = looked.tainted() && bit.kind == Kind::constant
+                        ? Tested::bit(v.number, static_cast<unsigned>(bit.number & 63))
+                    : looked.tainted() ? Tested::kUnknown
+                                       : looked.number;
+    s.flags = flags_of(looked, Flags::Of::carry);
     return;
   }
   case 0xba: {
     const Value v = read_rm(i, p, next, s);
-    s.flags = v.tainted() ? Flags{Flags::Of::carry, v.inverted} : Flags{};
+    s.flags = flags_of(v.tainted() ? bits_of(v, Tested::bit(v.number, static_cast<unsigned>(immediate(p, i) & 63))) : v,
+                       Flags::Of::carry);
     return;
   }
   case 0xaf: s.flags = {}; return set(s, reg, {});

@@ -79,23 +79,37 @@ Value Interpreter::load(const Address &a, State &s, bool pointer_size) {
     }
     return {Kind::loaded, a.base.arg, false, false, false, a.base.number};
   }
+  case Kind::loaded:
+  case Kind::inside: return Value::inside(a.base.arg, !pointer_size);
+  case Kind::object: return pointer_size ? a.base : Value::taint();
   case Kind::external: return world_.is_detector_object(static_cast<uint32_t>(a.base.number)) ? Value::taint() : Value{};
   default: return a.by_taint ? Value::taint() : Value{};
   }
 }
 
-void Interpreter::store(const Address &a, Value v, State &s) {
-  if (v.kind == Kind::unknown && out_.asks_features && a.base.kind != Kind::stack) v = Value::taint();
+namespace {
+
+// The bytes that a general-purpose instruction writes to memory.
+uint8_t stored_bytes(const Insn &i) {
+  const bool byte = i.map == Map::one ? !(i.opcode & 1) && i.opcode != 0x8e : i.map == Map::x0f && (i.opcode & 0xf0) == 0x90;
+  return byte ? 1 : i.rex & 8 ? 8 : i.operand16 ? 2 : 4;
+}
+
+} // namespace
+
+void Interpreter::store(const Address &a, Value v, State &s, uint8_t size) {
+  if (out_.asks_features && a.base.kind != Kind::stack && (v.kind == Kind::unknown || v.may)) v = Value::taint();
+  if (in_guarded_ && v.tainted() && !v.weak && a.base.kind != Kind::stack) v.number = Tested::both(v.number, block_tested_);
   switch (a.base.kind) {
   case Kind::constant:
-    if (v.tainted()) world_.store_global(static_cast<uint64_t>(a.base.number), v);
+    if (v.tainted()) world_.store_global(static_cast<uint64_t>(a.base.number), v, size);
     break;
   case Kind::stack:
     if (!a.indexed) s.set_slot(a.base.number, v);
     break;
   case Kind::argument:
     if (v.tainted() && !v.may && !a.indexed) {
-      const Summary::Field field{a.base.arg, static_cast<int32_t>(a.base.number)};
+      const Summary::Field field{a.base.arg, static_cast<int32_t>(a.base.number), size};
       if (std::ranges::find(out_.summary.writes, field) == out_.summary.writes.end()) out_.summary.writes.push_back(field);
     }
     break;
@@ -112,7 +126,7 @@ void Interpreter::write_rm(const Insn &i, const uint8_t *p, uint64_t next, const
   if (i.mod() == 3)
     set(s, rm_of(i), v);
   else
-    store(address_of(i, p, next, s), v, s);
+    store(address_of(i, p, next, s), v, s, stored_bytes(i));
 }
 
 } // namespace isa_audit::host

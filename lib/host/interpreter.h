@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "interpret.h"
+#include "tested.h"
 
 namespace isa_audit::host {
 
@@ -13,6 +14,7 @@ inline constexpr int kRax = 0, kRcx = 1, kRdx = 2, kRbx = 3, kRsp = 4, kRbp = 5;
 inline constexpr int kArgumentRegisters[] = {7, 6, 2, 1, 8, 9}; // rdi rsi rdx rcx r8 r9
 inline constexpr int64_t kFieldReach = 512;                     // bytes of a stack object that a callee is told of
 inline constexpr size_t kMaxSlots = 512;
+inline constexpr uint8_t kAskDepth = 4; // of calls over which a function counts as one that asks the CPU
 
 // Registers, stack slots and flags.
 struct State {
@@ -61,9 +63,8 @@ struct State {
         }
       }
     if (!(flags == o.flags)) {
-      const Flags f = flags.of == Flags::Of::nothing ? o.flags : flags;
-      const Flags merged =
-          o.flags.of == Flags::Of::nothing || flags.of == Flags::Of::nothing ? Flags{} : Flags{Flags::Of::unclear, f.inverted};
+      const bool mixed = o.flags.of == Flags::Of::nothing || flags.of == Flags::Of::nothing || o.flags.inside != flags.inside;
+      const Flags merged = mixed ? Flags{} : Flags{Flags::Of::unclear, flags.inverted, flags.inside, Tested::kUnknown};
       changed |= !(merged == flags);
       flags = merged;
     }
@@ -96,14 +97,54 @@ private:
   void finish_return(const Value &result);
   void cpuid(State &s);
   std::vector<bool> find_guarded() const;
+  std::vector<std::optional<IsaSet>> find_tested() const;
 
   Address address_of(const Insn &i, const uint8_t *p, uint64_t next, const State &s) const;
   Value load(const Address &a, State &s, bool pointer_size);
-  void store(const Address &a, Value v, State &s);
+  void store(const Address &a, Value v, State &s, uint8_t size = 4);
   Value read_rm(const Insn &i, const uint8_t *p, uint64_t next, State &s);
   void write_rm(const Insn &i, const uint8_t *p, uint64_t next, const Value &v, State &s);
   Value small(int64_t n) const; // a constant, weak taint behind a check
   void set(State &s, int reg, const Value &v) { s.r[static_cast<size_t>(reg)] = v; }
+
+  // The flags after a look at the bits of `v`.
+  static Flags flags_of(const Value &v, Flags::Of of) {
+    if (v.tainted()) return {of, v.inverted, -1, v.number};
+    if (v.kind == Kind::object) return {of, v.inverted, -1, Tested::kUnknown};
+    if (v.from_argument()) return {of, v.inverted, static_cast<int8_t>(v.arg), Tested::kUnknown};
+    return {};
+  }
+  // What a bit operation makes of two values.
+  static Value combine(const Value &a, const Value &b) {
+    if (a.tainted() || b.tainted()) {
+      Value v = a.tainted() ? a : b;
+      v.number = a.number == b.number ? a.number : Tested::kUnknown;
+      return v;
+    }
+    if (a.kind == Kind::object || b.kind == Kind::object) return Value::taint();
+    if (a.from_argument() || b.from_argument()) return Value::inside(a.from_argument() ? a.arg : b.arg, true);
+    return {};
+  }
+  // What a shift or another operation that keeps bits makes of one.
+  static Value bits_of(const Value &v, int64_t tested = Tested::kUnknown) {
+    Value bits = combine(v, {});
+    bits.number = bits.tainted() ? tested : bits.number;
+    return bits;
+  }
+  // An AND of two values, or a test of what it would give.
+  static Value conjunction(const Value &a, const Value &b);
+  // The features that a "yes" of the flags proves; none if not known.
+  static std::optional<IsaSet> proven(const Flags &flags) {
+    if (flags.of == Flags::Of::unclear || flags.of == Flags::Of::nothing) return std::nullopt;
+    return Tested::features(flags.tested, flags.of == Flags::Of::equal);
+  }
+  // The answer that SETcc or SBB make of the flags.
+  static Value answer(const Flags &flags, bool inverted) {
+    if (flags.of == Flags::Of::nothing) return {};
+    if (flags.inside >= 0) return Value::inside(flags.inside, true);
+    const std::optional<IsaSet> features = proven(flags);
+    return Value::taint(inverted, features ? Tested::of(*features) : Tested::kUnknown);
+  }
 
   static int reg_of(const Insn &i) { return i.reg() | (i.rex & 4 ? 8 : 0); }
   static int rm_of(const Insn &i) { return i.rm() | (i.rex & 1 ? 8 : 0); }
@@ -117,10 +158,13 @@ private:
   World &world_;
   Outcome out_;
   std::vector<State> in_;
-  std::vector<Polarity> taken_; // of each block's branch
+  std::vector<Polarity> taken_;               // of each block's branch
+  std::vector<std::optional<IsaSet>> proven_; // by that branch, on its side
   std::vector<bool> guarded_;
   bool in_guarded_ = false;
+  int64_t block_tested_ = Tested::kUnknown; // what is known in the guarded block that runs
   bool any_return_ = false;
+  uint8_t asks_ = 0; // as in Summary
   Value result_;
 };
 

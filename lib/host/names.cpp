@@ -9,13 +9,13 @@ namespace isa_audit::host {
 
 namespace ELF = llvm::ELF;
 
-std::map<uint64_t, std::string> function_names(const Image &image, std::vector<uint64_t> addresses) {
+std::map<uint64_t, FunctionName> function_names(const Image &image, std::vector<uint64_t> addresses) {
   std::ranges::sort(addresses);
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
   struct Best {
     std::string_view name;
     uint64_t start = 0;
-    bool global = false;
+    bool global = false, weak = false;
   };
   std::vector<Best> best(addresses.size());
   const Elf &elf = image.elf();
@@ -32,13 +32,13 @@ std::map<uint64_t, std::string> function_names(const Image &image, std::vector<u
         // The nearest start; of several names there, a global one, then the first by spelling: never by table order.
         const bool better = b.name.empty() || start > b.start ||
                             (start == b.start && (global > b.global || (global == b.global && s.name < b.name)));
-        if (better) b = {s.name, start, global};
+        if (better) b = {s.name, start, global, s.binding == ELF::STB_WEAK || s.binding == ELF::STB_GNU_UNIQUE};
       }
     });
   }
-  std::map<uint64_t, std::string> names;
+  std::map<uint64_t, FunctionName> names;
   for (size_t i = 0; i < addresses.size(); ++i)
-    if (!best[i].name.empty()) names[addresses[i]] = llvm::demangle(best[i].name);
+    if (!best[i].name.empty()) names[addresses[i]] = {llvm::demangle(best[i].name), best[i].weak};
   return names;
 }
 

@@ -9,7 +9,12 @@
 
 namespace isa_audit::host {
 
+struct FunctionName {
+  std::string text;  // demangled
+  bool weak = false; // an inline function or template: the linker keeps one of the copies that translation units bring
+};
+
 // The function that holds each address, demangled; addresses in no named function are left out.
-std::map<uint64_t, std::string> function_names(const Image &image, std::vector<uint64_t> addresses);
+std::map<uint64_t, FunctionName> function_names(const Image &image, std::vector<uint64_t> addresses);
 
 } // namespace isa_audit::host

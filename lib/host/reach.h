@@ -41,19 +41,27 @@ public:
   // The grade of an instruction of a function reached at load or import: of the path to it and of its place there. A path on
   // which many steps can be avoided is possible at most.
   Grade grade_of_use(Node node, uint32_t offset);
+  // How many steps on the way to it and to its place there can be avoided.
+  uint32_t doubt_of_use(Node node, uint32_t offset) { return visits_[node].doubt + doubt_at(node, offset, true); }
   // True if unguarded edges of any kind lead from an entry, an exported function or a Python function to `node`.
   bool is_open(Node node) const { return open_[node]; }
   // True if the node is not open, but a guarded edge leads to it, or to one that leads to it.
   bool is_behind_guard(Node node) const { return behind_[node]; }
-  // For a node behind a guard: the function whose check protects it.
-  Node guard_of(Node node) const {
+  // For a node behind a guard: the function whose check protects it, or which chooses it by what looks like one.
+  struct By {
+    Node node = kNoNode;
+    bool pattern = false;
+  };
+  By guard_of(Node node) const {
     const auto it = guard_.find(node);
-    return it == guard_.end() ? kNoNode : it->second;
+    return it == guard_.end() ? By{} : it->second;
   }
-  // Faulting features of `node` and of all that it calls over unguarded calls and jumps.
+  // Faulting features of `node` and of all that it calls over unguarded calls and jumps that look like no choice by the CPU.
   IsaSet transitive(Node node);
   // The functions that `node` calls so, with the place of the call, in that order.
   std::vector<std::pair<uint32_t, Node>> callees(Node node) const;
+  // The same without those that look like a choice by the CPU.
+  std::vector<std::pair<uint32_t, Node>> plain_callees(Node node);
 
 private:
   struct Paths {                            // what is known of a function's blocks
@@ -65,7 +73,11 @@ private:
   void enter();
   void grade(Strength strength);
   void spread();
-  void follow_data(size_t file, size_t reference, std::vector<Node> &found);
+  void spread_open(const std::vector<std::pair<Node, Node>> &kernels, std::vector<std::pair<Node, Node>> &chosen);
+  void spread_behind(const std::vector<std::pair<Node, Node>> &starts, bool by_pattern);
+  bool looks_chosen(Node node, const Edge &edge, Node to);
+  void split_table(const std::vector<Node> &table, std::vector<Node> &found, std::vector<Node> &chosen);
+  void follow_data(size_t file, size_t reference, std::vector<Node> &found, std::vector<Node> &chosen);
   const Paths &paths(Node node);
   // How avoidable the place is: 0 for certain, about the number of two-way decisions.
   uint32_t doubt_at(Node node, uint32_t offset, bool use = false);
@@ -83,7 +95,9 @@ private:
   std::vector<std::string> root_names_;
   std::vector<Node> entered_;
   std::vector<bool> open_, behind_;
-  std::unordered_map<Node, Node> guard_;
+  std::unordered_map<Node, By> guard_;
+  std::vector<IsaSet> own_;      // what each function's own unguarded instructions need
+  std::vector<bool> dispatches_; // files that ask the CPU or check what others asked
   std::unordered_map<Node, IsaSet> transitive_;
   std::unordered_map<Node, Paths> paths_;
   std::vector<std::vector<std::pair<uint32_t, uint64_t>>>
@@ -94,5 +108,17 @@ private:
   std::unordered_map<Node, bool> may_err_;
   std::unordered_map<Node, int> errs_; // 0 no, 1 yes, 2 being looked at
 };
+
+// Over unguarded calls and jumps.
+template <typename F> void Reach::for_each_callee(Node node, F f) const {
+  const size_t file = graph_.file_of(node);
+  for (const Edge &e : graph_.program(file).edges(graph_.function(file, node))) {
+    if (e.kind == EdgeKind::address || guards_.is_guarded(node, e.site)) continue;
+    const Node to = graph_.target(file, e);
+    if (to != kNoNode) f(to, e.site);
+  }
+  for (const Guards::Indirect &i : guards_.indirect(node))
+    if (!guards_.is_guarded(node, i.site)) f(i.target, i.site);
+}
 
 } // namespace isa_audit::host

@@ -14,6 +14,8 @@ namespace {
 
 // Uses of a feature that are told of what runs at load or import: which of them a run meets first depends on the machine.
 constexpr size_t kFirstUses = 6;
+constexpr size_t kSureUses = 4;   // further ones, those on whose way the least can be avoided
+constexpr size_t kMaxUses = 4096; // looked at
 
 // Calls visit(offset, class) for each instruction of `f` that is more than x86-64-v1.
 template <typename F> void for_each_use(const Program &program, const Function &f, F visit) {
@@ -33,7 +35,8 @@ std::string hex(uint64_t n) { return "0x" + llvm::utohexstr(n, true); }
 
 } // namespace
 
-Reporter::Reporter(const Graph &graph, Guards &guards, Reach &reach) : graph_(graph), guards_(guards), reach_(reach) {
+Reporter::Reporter(const Graph &graph, Guards &guards, Reach &reach)
+    : graph_(graph), guards_(guards), reach_(reach), gaps_(graph, guards, reach) {
   for (auto *uses : {&load_, &import_}) uses->resize(graph.file_count());
   run_in_order();
 }
@@ -88,14 +91,13 @@ void Reporter::run_in_order() {
     Insn insn;
     if (!decode(code.subspan(offset), insn)) return;
     Use use{node, offset, v.strength, grade, {}, {}, {}};
+    use.doubt = reach_.doubt_of_use(node, offset);
     const bool load = v.strength == Strength::load;
     for (const Feature f : (insn_class(insn.klass).features - psabi_level(1)).list()) {
       std::vector<Use> &list = (load ? load_ : import_)[file][f];
-      // One a function. The first certain use has a place of its own at the end.
-      const bool told = std::ranges::any_of(list, [&](const Use &u) { return u.node == node && u.grade <= grade; });
-      const bool first_certain =
-          grade == Grade::certain && std::ranges::none_of(list, [](const Use &u) { return u.grade == Grade::certain; });
-      if (!told && (list.size() < kFirstUses || first_certain)) list.push_back(use);
+      // One a function.
+      const bool told = !list.empty() && list.back().node == node && list.back().doubt <= use.doubt;
+      if (!told && list.size() < kMaxUses) list.push_back(use);
     }
   };
   const auto run = [&](Node root) {
@@ -116,6 +118,27 @@ void Reporter::run_in_order() {
     for (const Root &r : reach_.roots(file).load) run(r.node);
   for (const size_t file : order)
     for (const Root &r : reach_.roots(file).import) run(r.node);
+  for (auto *files : {&load_, &import_})
+    for (FirstUses &of_file : *files)
+      for (auto &[feature, uses] : of_file) choose(uses);
+}
+
+// Keeps the first few, and of the rest the surest.
+void Reporter::choose(std::vector<Use> &uses) {
+  size_t kept = std::min(uses.size(), kFirstUses);
+  for (; kept < std::min(uses.size(), kFirstUses + kSureUses); ++kept) {
+    const auto from = uses.begin() + static_cast<ptrdiff_t>(kept);
+    const auto surest = std::ranges::min_element(from, uses.end(), {}, &Use::doubt);
+    std::iter_swap(from, surest);
+  }
+  uses.resize(kept);
+}
+
+// A check by the place of its branch; a choice that only looks like one by the function that makes it.
+std::string Reporter::describe(const Reach::By &by) const {
+  if (by.node == kNoNode) return {};
+  if (!by.pattern) return "check at " + hex(guards_.guard_of(by.node));
+  return "probable: chosen at run time in " + hex(graph_.function(by.node).start);
 }
 
 // For each feature that some Python function may need: the path from the first such function by name.
@@ -151,7 +174,7 @@ void Reporter::add_call_uses(size_t file, HostCode &host, std::vector<std::pair<
           if (found && graph_.file_of(n) == file) out.emplace_back(f, std::move(use));
           look.erase(f);
         }
-        for (const auto &[site, to] : reach_.callees(n))
+        for (const auto &[site, to] : reach_.plain_callees(n))
           if (parent.try_emplace(to, n).second) queue.push_back(to);
       }
     }
@@ -212,8 +235,8 @@ void Reporter::report(size_t file, const std::string &variant_of, HostCode &host
         if (checked) use.strength = Strength::guarded;
         if (checked)
           use.guard = "check at " + hex(guards_.guard_of(n));
-        else if (behind && reach_.guard_of(n) != kNoNode)
-          use.guard = "check at " + hex(guards_.guard_of(reach_.guard_of(n)));
+        else if (behind)
+          use.guard = describe(reach_.guard_of(n));
         (checked ? guarded : list).try_emplace(x, use);
       }
       if (!is_open || checked) return;
@@ -249,8 +272,31 @@ void Reporter::report(size_t file, const std::string &variant_of, HostCode &host
     add(unreached, before | host.unguarded | host.guarded, rest);
     host.silently_different = silent_open;
     for (const auto &[feature, use] : silent_uses) uses.emplace_back(feature, use);
+    add_gaps(file, host);
   }
   write(file, uses, host);
+}
+
+void Reporter::add_gaps(size_t file, HostCode &host) {
+  const std::vector<Gap> gaps = gaps_.find(file, host.at_load | host.at_import | host.unguarded);
+  if (gaps.empty()) return;
+  const Program &program = graph_.program(file);
+  std::vector<uint64_t> starts;
+  for (const Gap &g : gaps) starts.push_back(graph_.function(g.node).start);
+  const std::map<uint64_t, FunctionName> names = function_names(program.image(), std::move(starts));
+  Printer printer;
+  for (const Gap &g : gaps) {
+    const Function &f = graph_.function(g.node);
+    const std::span<const uint8_t> code = program.bytes(f).subspan(g.offset);
+    Insn insn;
+    if (!decode(code, insn)) continue;
+    const uint64_t guard = graph_.file_of(g.guard) == file ? guards_.guard_of(g.guard) : 0;
+    const auto name = names.find(f.start);
+    host.under_checked.push_back({g.tested, g.missing, f.start + g.offset,
+                                  name == names.end() ? std::string() : name->second.text,
+                                  printer.print(code.first(insn.length), f.start + g.offset), guard});
+  }
+  std::ranges::sort(host.under_checked, {}, &UnderChecked::address);
 }
 
 void Reporter::write(size_t file, const std::vector<std::pair<Feature, Use>> &uses, HostCode &host) {
@@ -262,13 +308,13 @@ void Reporter::write(size_t file, const std::vector<std::pair<Feature, Use>> &us
     want(use.node);
     for (const Node n : use.path) want(n);
   }
-  std::map<size_t, std::map<uint64_t, std::string>> names;
+  std::map<size_t, std::map<uint64_t, FunctionName>> names;
   for (auto &[f, addresses] : wanted) names[f] = function_names(graph_.program(f).image(), std::move(addresses));
-  const auto name_of = [&](Node n) -> std::string {
+  const auto name_of = [&](Node n) -> FunctionName {
     const uint64_t start = graph_.function(n).start;
     const auto &of = names[graph_.file_of(n)];
     const auto it = of.find(start);
-    return it == of.end() ? std::string() : it->second;
+    return it == of.end() ? FunctionName{} : it->second;
   };
   Printer printer;
   const Program &program = graph_.program(file);
@@ -282,14 +328,16 @@ void Reporter::write(size_t file, const std::vector<std::pair<Feature, Use>> &us
     e.strength = use.strength;
     e.grade = use.grade;
     e.address = f.start + use.offset;
-    e.symbol = name_of(use.node);
+    FunctionName own = name_of(use.node);
+    e.weak = own.weak;
+    e.symbol = std::move(own.text);
     e.bytes = llvm::toHex(llvm::ArrayRef<uint8_t>(code.data(), insn.length), true);
     e.instruction = printer.print(code.first(insn.length), e.address);
     e.guard = use.guard;
     if (!use.path.empty()) {
       e.path.push_back(use.root);
       for (const Node n : use.path) {
-        const std::string name = name_of(n);
+        const std::string name = name_of(n).text;
         if (name != e.path.back()) e.path.push_back(name.empty() ? hex(graph_.function(n).start) : name);
       }
     }

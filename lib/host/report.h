@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reach.h"
+#include "underchecked.h"
 
 namespace isa_audit::host {
 
@@ -24,18 +25,23 @@ private:
     Grade grade = Grade::possible;
     std::vector<Node> path; // callers, root first; `root` names what calls the first
     std::string root, guard;
+    uint32_t doubt = 0; // steps that can be avoided, of uses at load and import
   };
   using Uses = std::map<Feature, Use>;                   // the first of each
   using FirstUses = std::map<Feature, std::vector<Use>>; // the first few of each, in the order in which they run
 
   void run_in_order();
+  static void choose(std::vector<Use> &uses);
   std::vector<Node> path_to(Node node) const;
+  void add_gaps(size_t file, HostCode &host);
+  std::string describe(const Reach::By &by) const;
   void add_call_uses(size_t file, HostCode &host, std::vector<std::pair<Feature, Use>> &out);
   void write(size_t file, const std::vector<std::pair<Feature, Use>> &uses, HostCode &host);
 
   const Graph &graph_;
   Guards &guards_;
   Reach &reach_;
+  GapFinder gaps_;
   std::vector<FirstUses> load_, import_; // of each file
 };
 

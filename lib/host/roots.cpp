@@ -66,7 +66,13 @@ public:
       for (const Edge &e : program.edges(f)) {
         if (e.kind == EdgeKind::address || e.external) continue;
         const Node next = graph_.node_at(file_, e.target);
-        if (next != kNoNode && seen.size() < kMaxFunctions && seen.insert(next).second) todo.push_back(next);
+        if (next == kNoNode || seen.contains(next)) continue;
+        if (seen.size() >= kMaxFunctions) {
+          roots_.cut = true;
+          continue;
+        }
+        seen.insert(next);
+        todo.push_back(next);
       }
     }
   }

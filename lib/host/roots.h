@@ -23,6 +23,7 @@ struct Roots {
   std::vector<Root> import;      // PyInit_*, and the create and exec slots of the modules that they return
   std::vector<Root> exports;     // other exported functions
   bool is_python_module = false; // has a PyInit_*
+  bool cut = false;              // too many functions to look for all module definitions
 };
 Roots find_roots(const Graph &graph, size_t file);
 

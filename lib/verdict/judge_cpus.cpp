@@ -68,6 +68,18 @@ bool is_open(const Judged &j, Strength strength) { return strength == Strength::
 
 const char *kGuardsUnknown = "; code behind a run-time check is not told apart yet, so this may be guarded";
 
+// Where code that a project meant to keep behind a check often comes from: an initialiser or an inline function of a
+// translation unit that was compiled for a better CPU.
+std::string leak_remark(const Evidence &e) {
+  if (e.strength != Strength::load && e.strength != Strength::import) return {};
+  if (e.weak)
+    return "; the function is inline code of which the linker kept one copy, perhaps that of a translation unit built for a "
+           "better CPU";
+  if (e.strength == Strength::load && e.path.size() == 2)
+    return "; it is a static initialiser, which runs before any check can";
+  return {};
+}
+
 // How the file fares if it lacks features at this strength.
 Fate judge_strength(Court &court, const Judged &j, Strength strength, const IsaSet &needed) {
   IsaSet lacking = needed - j.cpu.features;
@@ -79,6 +91,7 @@ Fate judge_strength(Court &court, const Judged &j, Strength strength, const IsaS
   finding.level = at_start && sure ? Level::error : Level::warning;
   finding.message = j.cpu_name + " lacks " + join(lacking.names(), " ") + ": " + when(strength) + " " +
                     (finding.level == Level::error ? "ends" : "may end") + " in SIGILL (\"Illegal instruction\")";
+  if (evidence) finding.message += leak_remark(*evidence);
   finding.fix = cpu_advice(j.binary.distribution, &j.cpu, !is_open(j, strength));
   Fate fate = finding.level == Level::error ? Fate::failed : Fate::partial;
   if (is_open(j, strength)) {
@@ -151,6 +164,26 @@ void warn_different(Court &court, const Judged &j) {
   court.rule_on(Side::cpu, Fate::partial, std::move(finding));
 }
 
+// Code that this CPU runs because it passes the check, and that it lacks a feature for. For other CPUs it is a fault of the
+// file that does them no harm.
+void warn_under_checked(Court &court, const Judged &j) {
+  for (const UnderChecked &u : j.host.under_checked) {
+    IsaSet lacking = u.missing - j.cpu.features;
+    bool runs = u.tested.is_subset_of(j.cpu.features) && !lacking.empty();
+    Finding finding = cpu_finding("cpu-guard-insufficient", j, Strength::guarded, runs ? lacking : u.missing);
+    if (!runs) finding.level = Level::note;
+    finding.holds = join(u.missing.names(), " ") + " behind a check of " + join(u.tested.names(), " ");
+    finding.message = "the check" + (u.guard ? " at 0x" + llvm::utohexstr(u.guard, true) : std::string()) + " tests " +
+                      join(u.tested.names(), " ") + ", but the code behind it also uses " + join(u.missing.names(), " ") +
+                      " (" + u.instruction + " at 0x" + llvm::utohexstr(u.address, true) +
+                      (u.symbol.empty() ? "" : " in " + kernel_name(u.symbol)) + ")" +
+                      (runs ? ": " + j.cpu_name + " passes the check and then ends in SIGILL (\"Illegal instruction\")" : "");
+    finding.fix = runs ? cpu_advice(j.binary.distribution, &j.cpu, true)
+                       : "report it to the project; a virtual machine that hides " + u.missing.names().front() + " would crash";
+    court.add(std::move(finding));
+  }
+}
+
 Fate judge_host(Court &court, const Judged &j) {
   Fate fate = judge_declared(court, j);
   fate = std::max(fate, judge_strength(court, j, Strength::load, j.host.at_load));
@@ -159,6 +192,7 @@ Fate judge_host(Court &court, const Judged &j) {
   fate = std::max(fate, judge_strength(court, j, Strength::unguarded, j.host.unguarded));
   court.count(Side::cpu, fate, j.binary.origin.input, j.binary.distribution);
   note_guarded(court, j);
+  warn_under_checked(court, j);
   warn_different(court, j);
   return fate;
 }

@@ -29,6 +29,16 @@ struct Evidence {
   std::string instruction;       // printed, Intel syntax
   std::vector<std::string> path; // call path from the root, root first
   std::string guard;             // the test that protects it
+  bool weak = false;             // the function is inline: one of the copies that translation units brought was kept
+};
+
+// Code behind a run-time check that uses more than the check tests.
+struct UnderChecked {
+  IsaSet tested, missing;
+  uint64_t address = 0;    // of the first instruction that was not tested for
+  std::string symbol;      // its function, demangled; empty when none is known
+  std::string instruction; // printed, Intel syntax
+  uint64_t guard = 0;      // address of a branch of the check, 0 if none is known
 };
 
 struct HostCode {
@@ -36,8 +46,9 @@ struct HostCode {
   int needed_level = 0, used_level = 0;  // 0: no note
   IsaSet used;                           // every feature that any instruction uses
   IsaSet at_load, at_import, unguarded, guarded;
-  std::map<std::string, IsaSet> at_call; // Python function name → features
-  std::vector<Evidence> evidence;        // by feature name, then strength, then address
+  std::map<std::string, IsaSet> at_call;   // Python function name → features
+  std::vector<Evidence> evidence;          // by feature name, then strength, then address
+  std::vector<UnderChecked> under_checked; // by address
   // Encodings that run as something else on a CPU without the feature (LZCNT as BSR): no fault, other results.
   IsaSet silently_different;
   uint64_t code_bytes = 0;      // bytes of executable sections

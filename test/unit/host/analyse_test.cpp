@@ -1,7 +1,7 @@
 // What is reached, how, and behind which check: libraries of a few instructions each.
 #include "isa-audit/host/analyse.h"
 
-#include "assemble.h"
+#include "snippets.h"
 
 #include <algorithm>
 #include <thread>
@@ -9,42 +9,7 @@
 namespace isa_audit {
 namespace {
 
-using Names = std::vector<std::string>;
-
-// A function with unwind information, as compilers make them.
-std::string function(const std::string &name, const std::string &body, bool global = true) {
-  return ".text\n.p2align 4\n" + (global ? ".globl " + name + "\n" : std::string()) + ".type " + name + ",@function\n" + name +
-         ":\n.cfi_startproc\n" + body + "\n.cfi_endproc\n.size " + name + ", .-" + name + "\n";
-}
-
-std::string initialiser(const std::string &name) { return ".section .init_array,\"aw\",@init_array\n.quad " + name + "\n"; }
-
-// edi ← a bit of CPUID leaf 7 (AVX2) in `flag`.
-std::string detector(const std::string &flag) {
-  return function("detect",
-                  "push rbx\nmov eax, 7\nxor ecx, ecx\ncpuid\nshr ebx, 5\nand ebx, 1\nmov dword ptr [rip + " + flag +
-                      "], ebx\npop rbx\nret",
-                  false) +
-         ".bss\n.p2align 2\n.type " + flag + ",@object\n.size " + flag + ", 4\n" + flag + ": .zero 4\n";
-}
-
-class Analyse : public testing::Test {
-protected:
-  void SetUp() override {
-    if (!can_assemble()) GTEST_SKIP() << "clang-22 and lld-22 are not installed";
-  }
-  HostCode run(const std::string &text) {
-    library_ = assemble(text);
-    std::vector<std::string> problems;
-    return library_.elf ? analyse_host(*library_.elf, serial_for, problems) : HostCode{};
-  }
-  static const Evidence *find(const HostCode &host, Feature feature, Strength strength) {
-    for (const Evidence &e : host.evidence)
-      if (e.feature == feature && e.strength == strength) return &e;
-    return nullptr;
-  }
-  Library library_;
-};
+class Analyse : public HostTest {};
 
 TEST_F(Analyse, ExportedFunctionIsUnguarded) {
   const HostCode host = run(function("f", "vpaddd ymm0, ymm1, ymm2\nvzeroupper\nret"));
@@ -68,6 +33,15 @@ TEST_F(Analyse, InitialiserRunsAtLoad) {
   ASSERT_TRUE(e);
   EXPECT_EQ(e->grade, Grade::certain);
   EXPECT_EQ(e->path, (Names{"initialiser", "start", "helper"}));
+}
+
+TEST_F(Analyse, InlineFunctionsAreKnownByTheirWeakNames) {
+  const std::string leaked = ".weak leaked\n" + function("leaked", "vpxor ymm0, ymm0, ymm0\nret", false);
+  const HostCode host = run(function("start", "call leaked\nret", false) + leaked + initialiser("start"));
+  const Evidence *e = find(host, Feature::avx2, Strength::load);
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->symbol, "leaked");
+  EXPECT_TRUE(e->weak);
 }
 
 TEST_F(Analyse, AvoidableCodeIsOnlyLikely) {
@@ -128,15 +102,6 @@ TEST_F(Analyse, MaximumLeafIsNoCheck) {
           function("start", "push rbx\nxor eax, eax\ncpuid\npop rbx\ncmp eax, 7\njl 1f\ncall kernel\n1: ret", false) +
           initialiser("start"));
   EXPECT_EQ(host.at_load.names(), Names{"avx2"});
-}
-
-// PyModuleDef and its slots, as a compiler lays them out.
-std::string module_text(const std::string &exec, const std::string &methods = "0") {
-  return function("PyInit_m", "lea rdi, [rip + def]\njmp PyModuleDef_Init@PLT") +
-         ".section .rodata\nname: .asciz \"m\"\nrun: .asciz \"run\"\n.data\n.p2align 3\nslots: .long 2, 0\n.quad " + exec +
-         "\n.long 0, 0\n.quad 0\nmethods: .quad run, method\n.long 4, 0\n.quad 0\n.zero 32\n"
-         "def: .zero 40\n.quad name, 0, 0, " +
-         methods + ", slots\n.zero 24\n";
 }
 
 TEST_F(Analyse, ExecSlotRunsAtImportAndMethodsAtCall) {

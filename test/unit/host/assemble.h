@@ -15,7 +15,8 @@
 namespace isa_audit {
 
 inline bool can_assemble() {
-  return std::system("clang-22 --version >/dev/null 2>&1 && ld.lld-22 --version >/dev/null 2>&1") == 0;
+  static const bool kCan = std::system("clang-22 --version >/dev/null 2>&1 && ld.lld-22 --version >/dev/null 2>&1") == 0;
+  return kCan;
 }
 
 struct Library {

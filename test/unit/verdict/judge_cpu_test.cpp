@@ -63,6 +63,50 @@ TEST(JudgeCpu, CallsNameTheirFunctions) {
   EXPECT_TRUE(mentions(j.findings[0].message, "calling kern.dot may end"));
 }
 
+TEST(JudgeCpu, ACheckThatTestsTooLittleIsAWarningWhereItBites) {
+  HostCode code = analysed();
+  code.under_checked = {{{Feature::avx2}, {Feature::fma}, 0x1234, "dot", "vfmadd231ps ymm0, ymm1, ymm2", 0x1200}};
+  World world;
+  world.host_file("a.so", code);
+  IsaSet without = level_set(3);
+  without.erase(Feature::fma);
+  Judgement j = judge(world.inventory, {cpu("masked", without)}, {});
+  ASSERT_EQ(rules_of(j), std::vector<std::string>{"cpu-guard-insufficient"});
+  EXPECT_EQ(j.findings[0].level, Level::warning);
+  EXPECT_EQ(j.findings[0].subject, "fma");
+  EXPECT_EQ(j.findings[0].holds, "fma behind a check of avx2");
+  EXPECT_TRUE(mentions(j.findings[0].message, "the check at 0x1200 tests avx2"));
+  EXPECT_TRUE(mentions(j.findings[0].message, "in dot"));
+  EXPECT_TRUE(mentions(j.findings[0].message, "masked passes the check"));
+  // A CPU that has both, or neither, comes to no harm.
+  for (int level : {2, 3}) {
+    Judgement other = on(code, level);
+    ASSERT_EQ(rules_of(other), std::vector<std::string>{"cpu-guard-insufficient"});
+    EXPECT_EQ(other.findings[0].level, Level::note);
+    EXPECT_FALSE(mentions(other.findings[0].message, "passes the check"));
+  }
+}
+
+TEST(JudgeCpu, InlineCodeAndInitialisersAreRemarkedOn) {
+  HostCode code = analysed();
+  code.at_load = {Feature::avx2};
+  code.evidence = {{Feature::avx2,
+                    Strength::load,
+                    Grade::certain,
+                    0x10,
+                    "std::vector<int>::grow",
+                    "c4",
+                    "vpxor",
+                    {"initialiser", "a", "b"},
+                    "",
+                    true}};
+  EXPECT_TRUE(mentions(on(code, 2).findings.at(0).message, "inline code"));
+  code.evidence[0].weak = false;
+  EXPECT_FALSE(mentions(on(code, 2).findings.at(0).message, "static initialiser"));
+  code.evidence[0].path = {"initialiser", "_GLOBAL__sub_I_a.cpp"};
+  EXPECT_TRUE(mentions(on(code, 2).findings.at(0).message, "static initialiser"));
+}
+
 TEST(JudgeCpu, UnguardedAloneIsADoubtAndNoVerdict) {
   HostCode code = host({Feature::avx512f});
   code.guards_analysed = true;

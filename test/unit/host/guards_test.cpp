@@ -1,0 +1,113 @@
+// Checks that are made elsewhere: by an object that was filled from CPUID or /proc/cpuinfo, in this library or another, and
+// choices that only look like a check.
+#include "snippets.h"
+
+namespace isa_audit {
+namespace {
+
+class GuardsOf : public HostTest {};
+
+const std::string kKernel = function("kernel", "vpaddd ymm0, ymm1, ymm2\nret", false);
+
+// instance() makes one object, whose flags a function that asks the CPU puts on the heap; supports(object, mask) looks there.
+std::string detector_class(const std::string &ask, const std::string &landing_pad = "") {
+  return function("fill", ask, false) +
+         function("instance",
+                  "push rbx\ncmp byte ptr [rip + done], 0\njne 1f\nmov edi, 64\ncall malloc@PLT\nmov rbx, rax\nmov rdi, rax\n"
+                  "call fill\nmov qword ptr [rip + object], rbx\nmov byte ptr [rip + done], 1\n1: lea rax, [rip + object]\n"
+                  "pop rbx\nret" +
+                      landing_pad) +
+         function("supports", "mov rax, qword ptr [rdi]\nmov rdx, qword ptr [rax]\nand rdx, rsi\ncmp rdx, rsi\nsete al\nret") +
+         ".bss\n.p2align 3\nobject: .zero 8\ndone: .zero 1\n";
+}
+
+const std::string kAskCpu = "push rbx\nmov eax, 7\nxor ecx, ecx\ncpuid\nmov dword ptr [rdi], ebx\npop rbx\nret";
+
+std::string user_of_class() {
+  return kKernel +
+         function("start",
+                  "push rbx\ncall instance@PLT\nmov rdi, rax\nmov esi, 32\ncall supports@PLT\ntest al, al\nje 1f\n"
+                  "call kernel\n1: pop rbx\nret",
+                  false) +
+         initialiser("start");
+}
+
+TEST_F(GuardsOf, PredicateOfAnotherLibrarysObjectIsFollowed) {
+  Library inner = assemble(detector_class(kAskCpu)), outer = assemble(user_of_class(), "libinner.so");
+  ASSERT_TRUE(inner.elf && outer.elf);
+  const std::vector<HostInput> linked{{outer.elf.get(), "p/outer.so"}, {inner.elf.get(), "p/libinner.so"}};
+  const std::vector<HostCode> hosts = analyse_host_set(linked, serial_for);
+  EXPECT_TRUE(hosts[0].at_load.empty());
+  EXPECT_EQ(hosts[0].guarded.names(), Names{"avx2"});
+}
+
+TEST_F(GuardsOf, LandingPadsReturnNothing) {
+  const std::string pad = "\nmov rbx, rax\njmp cold";
+  const HostCode host =
+      run(function("cold", "mov rdi, rbx\ncall _Unwind_Resume@PLT", false) + detector_class(kAskCpu, pad) + user_of_class());
+  EXPECT_TRUE(host.at_load.empty());
+  EXPECT_EQ(host.guarded.names(), Names{"avx2"});
+}
+
+TEST_F(GuardsOf, ObjectThatDoesNotAskTheCpuIsNoCheck) {
+  Library inner = assemble(detector_class("mov dword ptr [rdi], 32\nret")), outer = assemble(user_of_class(), "libinner.so");
+  ASSERT_TRUE(inner.elf && outer.elf);
+  const std::vector<HostInput> linked{{outer.elf.get(), "p/outer.so"}, {inner.elf.get(), "p/libinner.so"}};
+  EXPECT_EQ(analyse_host_set(linked, serial_for)[0].at_load.names(), Names{"avx2"});
+}
+
+TEST_F(GuardsOf, ReadersOfTheCpuFileAskTheCpu) {
+  const std::string read =
+      "push rbx\nmov rbx, rdi\nlea rdi, [rip + path]\ncall parse@PLT\nmov dword ptr [rbx], eax\npop rbx\nret";
+  const std::string strings = ".section .rodata\npath: .asciz \"/proc/cpuinfo\"\n";
+  EXPECT_TRUE(run(detector_class(read) + user_of_class() + strings + ".asciz \"avx2\"\n").at_load.empty());
+  // The number of cores and the clock are there too: a reader that knows no instruction set is no check.
+  EXPECT_EQ(run(detector_class(read) + user_of_class() + strings).at_load.names(), Names{"avx2"});
+}
+
+TEST_F(GuardsOf, NullCheckOfTheObjectIsNoCheck) {
+  const HostCode host =
+      run(detector_class(kAskCpu) + kKernel +
+          function("start", "call instance\ntest rax, rax\nje 1f\ncall kernel\n1: ret", false) + initialiser("start"));
+  EXPECT_EQ(host.at_load.names(), Names{"avx2"});
+}
+
+// A choice by something on the heap, in a file that asks the CPU elsewhere.
+const std::string kChoice =
+    function("f", "mov rax, qword ptr [rdi]\ncmp dword ptr [rax + 8], 0\nje 1f\njmp kernel\n1: paddd xmm0, xmm1\nret");
+
+TEST_F(GuardsOf, AvoidableCallOfABetterBuildIsProbablyGuarded) {
+  const HostCode host = run(detector("flag") + initialiser("detect") + kKernel + kChoice);
+  EXPECT_TRUE(host.unguarded.empty());
+  EXPECT_EQ(host.guarded.names(), Names{"avx2"});
+  const Evidence *e = find(host, Feature::avx2, Strength::guarded);
+  ASSERT_TRUE(e);
+  EXPECT_TRUE(e->guard.starts_with("probable: ")) << e->guard;
+}
+
+TEST_F(GuardsOf, WithoutADetectorThereIsNoBenefitOfTheDoubt) {
+  EXPECT_EQ(run(kKernel + kChoice).unguarded.names(), Names{"avx2"});
+}
+
+TEST_F(GuardsOf, CallThatCannotBeAvoidedIsNoChoice) {
+  EXPECT_EQ(run(detector("flag") + initialiser("detect") + kKernel + function("f", "call kernel\nret")).unguarded.names(),
+            Names{"avx2"});
+}
+
+TEST_F(GuardsOf, ChoiceIsNoExcuseAtLoad) {
+  const HostCode host = run(detector("flag") + initialiser("detect") + kKernel + kChoice + initialiser("f"));
+  EXPECT_EQ(host.at_load.names(), Names{"avx2"});
+}
+
+TEST_F(GuardsOf, BetterEntriesOfATableAreProbablyGuarded) {
+  const std::string table = ".data\n.p2align 3\ntable: .quad 0, plain, thunk\n";
+  const std::string call = function("f", "lea rax, [rip + table]\njmp qword ptr [rax + 8*rdi + 8]");
+  const std::string entries = function("plain", "paddd xmm0, xmm1\nret", false) + function("thunk", "jmp kernel", false);
+  const HostCode host = run(detector("flag") + initialiser("detect") + kKernel + entries + call + table);
+  EXPECT_TRUE(host.unguarded.empty());
+  EXPECT_EQ(host.guarded.names(), Names{"avx2"});
+  EXPECT_EQ(run(kKernel + entries + call + table).unguarded.names(), Names{"avx2"});
+}
+
+} // namespace
+} // namespace isa_audit
