@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace isa_audit {
@@ -18,7 +19,7 @@ std::string quoted(llvm::StringRef value) {
   if (end == llvm::StringRef::npos || end > kValueLimit) return "";
   llvm::StringRef text = value.slice(1, end);
   for (const char c : text)
-    if (c < 0x20 || c > 0x7e) return "";
+    if (!llvm::isPrint(c)) return "";
   return text.str();
 }
 

@@ -78,7 +78,7 @@ struct Judged {
   int machine = -1;
   TargetId target;
   const Gpu *gpu = nullptr;
-  std::string required = {}; // the gate's target as it was asked for
+  std::string required; // the gate's target as it was asked for
   const std::string &processor() const { return target.processor; }
 };
 
@@ -319,7 +319,7 @@ void judge_sidecars(Court &court) {
       if (gpus.empty()) court.count(Side::gpu, Fate::open, car.origin.input, car.distribution);
     for (const Gpu *gpu : gpus) {
       if (gpu->loader_target().vendor != Vendor::amd) continue;
-      Judged judged{static_cast<int>(i), gpu->loader_target(), gpu};
+      Judged judged{static_cast<int>(i), gpu->loader_target(), gpu, ""};
       for (const SideCar &car : judge.cars()) judge.judge(car, judged);
       judge_alone(court, judge, judged);
     }

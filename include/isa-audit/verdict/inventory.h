@@ -20,8 +20,7 @@ struct Input {
   std::string kind;   // "directory", "wheel", "zip", "elf", "code-object", "distribution"
   uint64_t size = 0;  // bytes of the file; of all files for a directory
   std::string sha256; // with --hash
-  std::string above =
-      {}; // of a folder: the last parts of its own path, never shown; side-cars are known by the folders they lie in
+  std::string above;  // of a folder: the last parts of its own path, never shown; side-cars are known by where they lie
 };
 
 // What the JSON file that Triton writes beside a kernel says of it ({"target": {"backend": "hip", "arch": "gfx942", …}, …}).

@@ -75,7 +75,7 @@ public:
   explicit World(std::string path, std::string kind) { input(std::move(path), std::move(kind)); }
 
   World &input(std::string path, std::string kind) {
-    inventory.inputs.push_back({std::move(path), std::move(kind), 5000, ""});
+    inventory.inputs.push_back({std::move(path), std::move(kind), 5000, "", ""});
     return *this;
   }
   World &distribution(std::string name, std::string version = "1.2") {
