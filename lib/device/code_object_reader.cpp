@@ -41,22 +41,14 @@ std::vector<std::string> KernelNames::take() {
 }
 
 bool is_amdgpu_elf(std::string_view head) {
-  using namespace std::string_view_literals;
-  return head.size() >= 20 &&
-         head.starts_with("\x7f"
-                          "ELF\x02\x01\x01"sv) &&
-         head.substr(18, 2) == "\xe0\x00"sv;
+  return is_elf(head, ELF::EM_AMDGPU) && head.substr(ELF::EI_CLASS, 3) == "\x02\x01\x01";
 }
 
 Payload sniff_payload(const Bytes &bytes) {
   using namespace std::string_view_literals;
   std::string_view text = bytes.text();
   if (is_amdgpu_elf(text)) return Payload::amdgpu_elf;
-  if (text.size() >= 20 &&
-      text.starts_with("\x7f"
-                       "ELF"sv) &&
-      text.substr(18, 2) == "\xbe\x00"sv)
-    return Payload::cuda_elf;
+  if (is_elf(text, ELF::EM_CUDA)) return Payload::cuda_elf;
   if (text.starts_with("BC\xc0\xde"sv)) return Payload::bitcode;
   if (text.starts_with("\x03\x02\x23\x07"sv) || text.starts_with("\x07\x23\x02\x03"sv)) return Payload::spirv;
   if (text.substr(0, 4096).find(".version") != std::string_view::npos &&

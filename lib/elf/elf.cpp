@@ -86,11 +86,15 @@ ElfSegment read_segment(const uint8_t *at, bool is_64) {
 bool ElfSection::allocated() const { return flags & ELF::SHF_ALLOC; }
 bool ElfSection::executable() const { return flags & ELF::SHF_EXECINSTR; }
 
+bool is_elf(std::string_view head) { return head.starts_with(ELF::ElfMagic); }
+
+bool is_elf(std::string_view head, uint16_t machine) {
+  return is_elf(head) && head.size() >= 20 && read_le<uint16_t>(reinterpret_cast<const uint8_t *>(head.data()) + 18) == machine;
+}
+
 llvm::Expected<Elf> Elf::read(Bytes file) {
   const uint8_t *h = file.data();
-  if (file.size() < 20 || file.text().substr(0, 4) != "\x7f"
-                                                      "ELF")
-    return make_error("not an ELF file");
+  if (file.size() < 20 || !is_elf(file.text())) return make_error("not an ELF file");
   const uint64_t size = file.size();
   Elf elf;
   elf.file_ = std::move(file);

@@ -1,6 +1,7 @@
 // Puts a machine together from what was asked for. Each half is detected, given or left out on its own.
 #include "isa-audit/machine/detect.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <unistd.h>
 
@@ -16,7 +17,14 @@ namespace {
 
 using llvm::StringRef;
 
+// Other tools' words for the machine at hand.
+bool means_auto(StringRef word) {
+  constexpr StringRef kWords[] = {"native", "local", "host", "detect", "this"};
+  return std::ranges::any_of(kWords, [&](StringRef known) { return word.equals_insensitive(known); });
+}
+
 llvm::Error give_gpus(StringRef list, Machine &machine) {
+  if (means_auto(list)) return make_error(llvm::formatv("'{0}': this machine's GPUs are --gpu auto", list).str());
   llvm::Expected<std::vector<TargetId>> targets = parse_target_list(list);
   if (!targets) return targets.takeError();
   for (TargetId &target : *targets) {
@@ -83,6 +91,7 @@ llvm::Expected<Machine> make_machine(const MachineRequest &request, const Enviro
     machine.judge_gpus = true;
     if (llvm::Error error = give_gpus(request.gpu, machine)) return error;
   }
+  machine.judge_cpu = request.cpu != "none";
   if (request.cpu == "auto") {
     machine.how = How::detected;
     llvm::Expected<Cpu> cpu = detect_cpu(root);
@@ -92,6 +101,7 @@ llvm::Expected<Machine> make_machine(const MachineRequest &request, const Enviro
     else
       machine.notes.push_back("CPU not found: " + llvm::toString(cpu.takeError()));
   } else if (request.cpu != "none") {
+    if (means_auto(request.cpu)) return make_error(llvm::formatv("'{0}': this machine's CPU is --cpu auto", request.cpu).str());
     llvm::Expected<Cpu> cpu = parse_cpu(request.cpu);
     if (!cpu) return cpu.takeError();
     machine.cpu = std::move(*cpu);

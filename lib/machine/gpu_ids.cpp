@@ -5,8 +5,12 @@
 // published by users for the newer ones; names from libdrm's amdgpu.ids and the PCI id repository. Core versions:
 // linux/drivers/gpu/drm/amd/amdkfd/kfd_device.c.
 #include <algorithm>
+#include <string>
 
 #include "isa-audit/machine/kfd.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace isa_audit {
 
@@ -219,6 +223,37 @@ constexpr CoreRow kCores[] = {
 };
 
 } // namespace
+
+std::vector<std::string_view> processors_by_name(std::string_view name) {
+  const auto folded = [](std::string_view text) {
+    std::string out;
+    for (char c : text)
+      if (llvm::isAlnum(c)) out += llvm::toLower(c);
+    return out;
+  };
+  const std::string wanted = folded(name);
+  std::vector<std::string_view> whole, part;
+  if (wanted.size() < 4) return whole;
+  for (const IdRow &row : kIds) {
+    llvm::SmallVector<llvm::StringRef> names;
+    llvm::StringRef(row.name).split(names, '/');
+    for (llvm::StringRef one : names) {
+      const std::string known = folded(one);
+      // "mi300x" is not "MI300X HF" as well: whoever says a whole name means it.
+      // The table writes "Radeon RX 7900 XT / 7900 XTX".
+      if (known.ends_with(wanted) || (known.size() >= 4 && std::string_view(wanted).ends_with(known)))
+        whole.push_back(row.processor);
+      else if (known.find(wanted) != std::string::npos)
+        part.push_back(row.processor);
+    }
+  }
+  std::vector<std::string_view> &out = whole.empty() ? part : whole;
+  std::ranges::sort(out);
+  const auto [first, last] = std::ranges::unique(out);
+  out.erase(first, last);
+  if (out.size() > 4) out.clear(); // "radeon"
+  return out;
+}
 
 std::optional<PciGpu> find_pci_gpu(uint32_t device_id) {
   const IdRow *row = std::ranges::lower_bound(kIds, device_id, {}, &IdRow::id);

@@ -76,6 +76,7 @@ void note_hidden(const CpuIdentity &identity, Cpu &cpu) {
   if (hidden.empty()) return;
   std::string names = join(hidden.names());
   bool in_vm = identity.hypervisor_flag;
+  cpu.masked = in_vm;
   cpu.notes.push_back(
       in_vm ? llvm::formatv("the virtual machine hides what a {0} has: {1}; choose the CPU type 'host' to show it", cpu.name,
                             names)
@@ -107,6 +108,7 @@ Cpu judge_cpu(CpuIdentity identity) {
   }
   if (std::string_view type = vm_cpu_type(identity); !type.empty()) {
     cpu.name = type;
+    cpu.masked = true;
     cpu.notes.push_back(llvm::formatv("the virtual machine's CPU type '{0}' hides what the real CPU has beyond it; choose "
                                       "the type 'host' to show that",
                                       type)

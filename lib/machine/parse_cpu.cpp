@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <tuple>
 #include <unistd.h>
 
 #include "isa-audit/machine/cpu.h"
@@ -58,7 +59,10 @@ std::string did_you_mean(StringRef text, const std::vector<std::string> &names) 
     bool extends = lower.size() >= 3 && StringRef(name).starts_with_insensitive(lower);
     if (distance <= most || extends) near.emplace_back(extends ? std::min(distance, 1u) : distance, name);
   }
-  std::sort(near.begin(), near.end());
+  // Of names that begin alike the shortest is the common one: avx512f before avx512bf16.
+  std::sort(near.begin(), near.end(), [](const auto &a, const auto &b) {
+    return std::tuple(a.first, a.second.size(), a.second) < std::tuple(b.first, b.second.size(), b.second);
+  });
   if (near.empty()) return {};
   std::string out;
   for (size_t i = 0; i < std::min<size_t>(near.size(), 4); ++i) out.append(i ? ", " : "").append(near[i].second);

@@ -4,8 +4,10 @@
 
 #include "isa-audit/device/processors.h"
 #include "isa-audit/machine/detect.h"
+#include "isa-audit/machine/kfd.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace isa_audit {
 
@@ -18,6 +20,16 @@ llvm::Expected<std::vector<TargetId>> parse_target_list(std::string_view text) {
     rest = rest.drop_front(std::min(end == llvm::StringRef::npos ? end : end + 1, rest.size()));
     if (part.empty()) continue;
     llvm::Expected<TargetId> target = parse_target_id(part.lower());
+    // A marketing name may hold blanks.
+    for (llvm::StringRef name : {llvm::StringRef(text), part}) {
+      if (target) break;
+      std::string processors;
+      for (std::string_view processor : processors_by_name(name))
+        processors.append(processors.empty() ? "" : " or ").append(processor);
+      if (processors.empty()) continue;
+      llvm::consumeError(target.takeError());
+      return make_error(llvm::formatv("'{0}' is not a gfx processor; a GPU of that name is {1}", name, processors).str());
+    }
     if (!target) return target.takeError();
     if (std::find(targets.begin(), targets.end(), *target) == targets.end()) targets.push_back(std::move(*target));
   }

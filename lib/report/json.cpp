@@ -10,6 +10,7 @@
 #include "escape.h"
 #include "isa-audit/report/machine_json.h"
 #include "isa-audit/report/report.h"
+#include "isa-audit/verdict/cpu_needs.h"
 #include "isa-audit/verdict/external_code.h"
 #include "isa-audit/verdict/side_cars.h"
 #include "isa-audit/verdict/target_order.h"
@@ -52,37 +53,15 @@ Json summary_json(const Report &report) {
           {"bytes", report.inventory->bytes}};
 }
 
-// What the host code of a distribution needs and can use, put together over its files.
-struct CpuNeeds {
-  IsaSet import, all, exploits;
-  bool known = true; // no file whose guards were not analysed
-  bool any = false;
-};
-
-std::map<std::pair<uint32_t, std::string>, CpuNeeds> cpu_needs(const Inventory &inventory) {
-  std::map<std::pair<uint32_t, std::string>, CpuNeeds> out;
-  for (const Binary &binary : inventory.binaries) {
-    if (!binary.host || binary.distribution.empty()) continue;
-    CpuNeeds &needs = out[{binary.origin.input, binary.distribution}];
-    needs.any = true;
-    needs.known &= binary.host->guards_analysed;
-    needs.import |= binary.host->at_load | binary.host->at_import;
-    needs.all |= needs.import | binary.host->unguarded;
-    for (const auto &[function, features] : binary.host->at_call) needs.all |= features;
-    needs.exploits |= binary.host->guarded;
-  }
-  return out;
-}
-
 Json distributions_json(const Report &report) {
   auto needs = cpu_needs(*report.inventory);
   Json out = Json::array();
   const auto &list = report.inventory->distributions;
   for (size_t i = 0; i < list.size(); ++i) {
     Json min_cpu;
-    if (auto at = needs.find({list[i].input, list[i].name}); at != needs.end() && at->second.known)
-      min_cpu = {{"import", describe_isa(at->second.import)},
-                 {"all", describe_isa(at->second.all)},
+    if (auto at = needs.find({list[i].input, list[i].name}); at != needs.end() && at->second.guards_known)
+      min_cpu = {{"import", at->second.import_cpu()},
+                 {"all", at->second.all_cpu()},
                  {"exploits", strings(at->second.exploits.names())}};
     Verdict verdict = i < report.judgement.distributions.size() ? report.judgement.distributions[i] : Verdict::not_judged;
     out.push_back({{"name", valid_utf8(list[i].name)},

@@ -19,12 +19,22 @@ Json strings(const std::vector<std::string> &list) {
   return out;
 }
 
+// "@/home/u/cpuinfo.txt" names a file of the user's.
+std::string found_text(const std::string &found) {
+  size_t at = found.find('@');
+  if (at == std::string::npos) return found;
+  return found.substr(0, at + 1) + last_two_parts(found.substr(at + 1));
+}
+
 Json cpu_json(const Cpu &cpu) {
   int level = highest_level(cpu.features);
   return {{"name", valid_utf8(cpu.name)},
+          {"model", text_or_null(cpu.model)},
           {"level", level ? Json("x86-64-v" + std::to_string(level)) : Json()},
           {"hypervisor", text_or_null(cpu.hypervisor)},
-          {"features", strings(cpu.features.names())}};
+          {"features", strings(cpu.features.names())},
+          {"found", text_or_null(found_text(cpu.found))},
+          {"notes", strings(cpu.notes)}};
 }
 
 Json gpu_json(const Gpu &gpu) {
@@ -35,6 +45,7 @@ Json gpu_json(const Gpu &gpu) {
           {"effective_target", gpu.effective ? Json(valid_utf8(gpu.effective->text())) : Json()},
           {"name", valid_utf8(gpu.name)},
           {"visible", gpu.visible},
+          {"found", text_or_null(gpu.found)},
           {"notes", strings(gpu.notes)}};
 }
 
@@ -61,11 +72,12 @@ Json machine_json(const Machine &machine) {
   for (const auto &[name, value] : machine.overrides) overrides[valid_utf8(name)] = valid_utf8(public_value(value));
   std::vector<std::string> rocm = machine.rocm;
   std::ranges::sort(rocm);
-  return {{"how", how_name(machine.how)},
-          {"cpu", machine.cpu ? cpu_json(*machine.cpu) : Json()},
-          {"gpus", std::move(gpus)},
-          {"environment",
-           {{"rocm", strings(rocm)}, {"driver", text_or_null(machine.driver)}, {"overrides", std::move(overrides)}}}};
+  return {
+      {"how", how_name(machine.how)},
+      {"cpu", machine.cpu ? cpu_json(*machine.cpu) : Json()},
+      {"gpus", std::move(gpus)},
+      {"environment", {{"rocm", strings(rocm)}, {"driver", text_or_null(machine.driver)}, {"overrides", std::move(overrides)}}},
+      {"notes", strings(machine.notes)}};
 }
 
 } // namespace isa_audit

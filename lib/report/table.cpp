@@ -51,7 +51,12 @@ std::string painted(std::string_view text, Colour colour, bool on) {
 
 void Table::add(std::vector<std::string> cells, Colour colour) { rows_.push_back({std::move(cells), colour}); }
 
-bool Table::fits(size_t width) const { return width == 0 || widths(width) == widths(0); }
+bool Table::fits(size_t width) const {
+  if (width == 0) return true;
+  size_t sum = kGap.size() * (columns_.size() - 1);
+  for (size_t w : widths(0)) sum += w;
+  return sum <= width;
+}
 
 // The natural widths; while a row of them does not fit, the widest column that may shrink is cut.
 std::vector<size_t> Table::widths(size_t width) const {

@@ -1,9 +1,12 @@
 // x86-64 extensions beyond the baseline: in how many files, whether the CPU has them, how the first use that matters most is
-// reached, and where it is.
+// reached, and where it is. Extensions that the CPU has are only counted, unless all is asked for.
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include <fmt/format.h>
 
+#include "escape.h"
 #include "text_parts.h"
 
 namespace isa_audit {
@@ -15,6 +18,8 @@ int level_of(Feature feature) {
     if (psabi_level(level).contains(feature)) return level == 1 ? 0 : level;
   return 5;
 }
+
+constexpr size_t kLongestName = 80; // columns of a function: C++ has names longer than any line
 
 struct Use {
   uint64_t files = 0;
@@ -45,6 +50,12 @@ const Cpu *only_cpu(const TextContext &context) {
   return machines.size() == 1 && machines[0].cpu ? &*machines[0].cpu : nullptr;
 }
 
+// Some CPU that is judged lacks it.
+bool is_lacking(const TextContext &context, Feature feature) {
+  return std::ranges::any_of(context.report.machines,
+                             [&](const Machine &m) { return m.cpu && !m.cpu->features.contains(feature); });
+}
+
 std::vector<Feature> ordered(const IsaSet &set) {
   std::vector<Feature> out = set.list();
   std::ranges::sort(out, {}, [](Feature f) { return std::pair(level_of(f), feature_name(f)); });
@@ -61,8 +72,24 @@ struct CpuRow {
   Use use;
 };
 
+std::string function_name(const Evidence &evidence) {
+  std::string name = escaped(evidence.symbol);
+  if (columns(name) <= kLongestName) return name;
+  size_t at = kLongestName - 1;
+  while ((static_cast<unsigned char>(name[at]) & 0xc0) == 0x80) --at;
+  return name.substr(0, at) + "…";
+}
+
+// Files in the order of their first row.
+void group_by_file(std::vector<CpuRow> &rows) {
+  std::map<const Binary *, size_t> order;
+  for (const CpuRow &row : rows) order.try_emplace(row.use.first, order.size());
+  std::ranges::stable_sort(rows, {}, [&](const CpuRow &row) { return order.at(row.use.first); });
+}
+
 // `paths`: the file of the first use in a column; otherwise it stands on a line of its own where it changes.
-std::string print(const TextContext &context, const std::vector<CpuRow> &rows, uint64_t files, const Cpu *cpu, bool paths) {
+std::string print(const TextContext &context, std::vector<CpuRow> rows, uint64_t files, const Cpu *cpu, bool paths) {
+  if (!paths) group_by_file(rows);
   using enum Column::Cut;
   std::vector<Column> columns{{"x86-64"}, {"LEVEL"}, {"FILES", Column::Align::right}};
   if (cpu) columns.push_back({escaped(cpu->name.empty() ? "CPU" : cpu->name)});
@@ -83,7 +110,7 @@ std::string print(const TextContext &context, const std::vector<CpuRow> &rows, u
     cells.push_back(e ? fmt::format("{:#x}", e->address) : "");
     cells.push_back(e ? escaped(e->instruction) : "");
     if (paths) cells.push_back(e ? context.path(row.use.first->origin) : "");
-    cells.push_back(e ? escaped(e->symbol) : "");
+    cells.push_back(e ? function_name(*e) : "");
     table.add(std::move(cells), lacking ? Colour::yellow : Colour::none);
   }
   if (paths && !table.fits(context.width())) return print(context, rows, files, cpu, false);
@@ -100,6 +127,30 @@ std::string print(const TextContext &context, const std::vector<CpuRow> &rows, u
   return out;
 }
 
+// What the words of the column mean, as far as they occur.
+std::string legend(const TextContext &context, const std::vector<CpuRow> &rows) {
+  constexpr std::pair<const char *, const char *> kMeanings[] = {
+      {"load", "run when the file is loaded"}, {"import", "run when the module is imported"},
+      {"call", "run by a Python function"},    {"unguarded", "no run-time check was found"},
+      {"guarded", "behind a run-time check"},  {"unreached", "no way to it was found"},
+      {"?", "may be guarded or not"},
+  };
+  std::string out;
+  for (const auto &[word, meaning] : kMeanings)
+    if (std::ranges::any_of(rows, [&, word = word](const CpuRow &row) {
+          return row.use.evidence && reached_text(*row.use.first->host, *row.use.evidence) == word;
+        }))
+      out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", word, meaning);
+  return out.empty() ? "" : wrapped(out, context.width(), "");
+}
+
+// What of the rows is shown: everything on request and where nothing is judged, else what a CPU lacks and may run into.
+bool is_shown(const TextContext &context, const CpuRow &row) {
+  if (context.style.verbose || context.style.all || !(context.machines || context.gates)) return true;
+  bool harmless = row.use.evidence && row.use.evidence->strength >= Strength::guarded && row.use.first->host->guards_analysed;
+  return is_lacking(context, row.feature) && !harmless;
+}
+
 } // namespace
 
 std::string cpu_text(const TextContext &context) {
@@ -109,11 +160,23 @@ std::string cpu_text(const TextContext &context) {
   IsaSet used;
   for (size_t i = 0; i < uses.size(); ++i)
     if (uses[i].files) used.insert(static_cast<Feature>(i));
-  std::vector<CpuRow> rows;
+  std::vector<CpuRow> rows, shown;
   for (Feature feature : ordered(used))
     if (level_of(feature) != 0) rows.push_back({feature, uses[static_cast<size_t>(feature)]});
   if (rows.empty()) return files ? fmt::format("{} with nothing beyond x86-64-v1\n", counted_text(files, "x86-64 file")) : "";
-  std::string out = print(context, rows, files, only_cpu(context), true);
+  std::ranges::copy_if(rows, std::back_inserter(shown), [&](const CpuRow &row) { return is_shown(context, row); });
+  if (shown.empty()) {
+    std::string text =
+        fmt::format("{} with code up to {}, guarded or not", counted_text(files, "x86-64 file"), short_isa_text(used));
+    return wrapped(text + " (-v lists the extensions)", context.width(), "");
+  }
+  std::string out = print(context, shown, files, only_cpu(context), true) + legend(context, shown);
+  if (shown.size() < rows.size()) {
+    const size_t left = rows.size() - shown.size();
+    out += wrapped(fmt::format("not shown without -v: {} that the CPU has or that {} behind a run-time check",
+                               counted_text(left, "extension"), left == 1 ? "is" : "are"),
+                   context.width(), "");
+  }
   if (!guards_known)
     out +=
         wrapped("Code behind a run-time check of the CPU is not told apart: what is listed here may be guarded and never run "

@@ -26,6 +26,7 @@ std::vector<Bucket> buckets(const TextContext &context) {
   bool notes = context.style.verbose;
   for (const Finding &f : context.report.judgement.findings) {
     if (f.level == Level::note && !notes) continue;
+    if (told_by_problems(context, f)) continue;
     auto same = [&](const Bucket &b) {
       const Finding &o = *b.findings.front();
       return o.level == f.level && o.rule == f.rule && o.machine == f.machine && o.message == f.message;
@@ -91,12 +92,11 @@ std::string block(const TextContext &context, const Bucket &bucket, size_t rows)
 }
 
 std::string print(const TextContext &context, const std::vector<Bucket> &list, size_t shown, bool gate_rows) {
-  auto head = [&](const char *text) { return gate_rows ? "" : text; };
-  Table table({{head("LEVEL")},
-               {head("RULE")},
-               {head("FILE"), Column::Align::left, path, 20},
-               {head("MACHINE")},
-               {head("FILE HOLDS"), Column::Align::left, end, 14}});
+  Table table({{"LEVEL"},
+               {"RULE"},
+               {"FILE", Column::Align::left, path, 20},
+               {gate_rows ? "GATE" : "MACHINE"},
+               {"FILE HOLDS", Column::Align::left, end, 14}});
   auto rows_of = [&](const Bucket &bucket) { return limit(context, bucket.findings.size(), kRowsOfOne); };
   for (size_t i = 0; i < shown; ++i)
     for (size_t k = 0; k < rows_of(list[i]); ++k) {

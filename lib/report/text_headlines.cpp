@@ -17,6 +17,7 @@ constexpr size_t kShowBad = 20; // bad ones shown of many
 
 struct Group {
   std::string title;
+  std::string unaudited; // why nothing was audited; the rest is empty then
   Verdict verdict = Verdict::not_judged;
   std::vector<const DeviceUnit *> units;
   std::vector<const Finding *> findings;
@@ -29,6 +30,13 @@ struct Group {
 };
 
 using Key = std::pair<uint32_t, std::string>;
+
+std::string unaudited_text(const TextContext &context, uint32_t input) {
+  const Problem *problem = context.why_unaudited(input);
+  if (!problem) return "nothing in it that could be audited";
+  std::string place = context.problem_place(problem->origin), message = escaped(problem->message);
+  return place == context.given(input) ? message : place + ": " + message;
+}
 
 std::vector<Group> make_groups(const TextContext &context) {
   std::map<Key, Group> groups;
@@ -47,14 +55,26 @@ std::vector<Group> make_groups(const TextContext &context) {
     if (std::ranges::any_of(group.units, [](const DeviceUnit *unit) { return !unit->triton; }))
       std::erase_if(group.units, [](const DeviceUnit *unit) { return unit->triton; });
   for (const SideFile &file : context.inventory.side_files) ++groups[{file.origin.input, file.distribution}].side_files;
-  for (const Finding &f : context.report.judgement.findings)
-    if (!f.origin.path.empty() || f.machine < 0) groups[{f.origin.input, f.distribution}].findings.push_back(&f);
+  // The headline tells of facts: what is allowed is one too.
+  for (const auto *findings : {&context.report.judgement.findings, &context.report.judgement.allowed})
+    for (const Finding &f : *findings)
+      if ((!f.origin.path.empty() || f.machine < 0) && f.rule != "input-incomplete")
+        groups[{f.origin.input, f.distribution}].findings.push_back(&f);
   const auto &distributions = context.inventory.distributions;
   for (size_t i = 0; i < distributions.size(); ++i) {
     auto at = groups.find({distributions[i].input, distributions[i].name});
+    if (at == groups.end() && context.report.judgement.distributions[i] == Verdict::served)
+      at = groups.try_emplace({distributions[i].input, distributions[i].name}).first;
     if (at == groups.end()) continue;
     at->second.title = escaped(distributions[i].name + " " + distributions[i].version);
     at->second.verdict = context.report.judgement.distributions[i];
+  }
+  for (uint32_t i = 0; i < context.inventory.inputs.size(); ++i) {
+    if (context.is_audited(i)) continue;
+    Group &group = groups[{i, ""}] = Group();
+    group.title = context.given(i);
+    group.unaudited = unaudited_text(context, i);
+    group.verdict = Verdict::incomplete;
   }
   std::vector<Group> out;
   for (auto &[key, group] : groups) {
@@ -226,13 +246,23 @@ void cpu_clauses(const Group &group, int index, const std::string &cpu, Clauses 
   };
   CpuCount errors = count_features(group, index, "cpu-feature-missing", Level::error);
   CpuCount warnings = count_features(group, index, "cpu-feature-missing", Level::warning);
-  if (!errors.files.empty())
-    out.push_back(fmt::format("{} cannot be loaded or imported on {} for want of {}", files(errors.files.size()), cpu,
-                              name_features(errors.features)));
-  if (!warnings.files.empty())
-    out.push_back(fmt::format("{} {} {}, which {} lacks{}", files(warnings.files.size()),
-                              warnings.files.size() == 1 ? "uses" : "use", name_features(warnings.features), cpu,
-                              group.guards_known ? "" : ", guarded or not"));
+  if (!errors.files.empty()) {
+    std::string name = escaped(*errors.files.begin());
+    std::string which = errors.files.size() == 1 ? name : fmt::format("{} and {} more", name, errors.files.size() - 1);
+    out.insert(out.begin(), fmt::format("cannot be loaded or imported on {}: {} {} {}", cpu, which,
+                                        errors.files.size() == 1 ? "needs" : "need", name_features(errors.features)));
+  }
+  if (!warnings.files.empty() && group.guards_known) {
+    bool early = std::ranges::any_of(group.findings, [&](const Finding *f) {
+      return f->rule == "cpu-feature-missing" && f->machine == index && (f->strength == "load" || f->strength == "import");
+    });
+    if (!early) out.push_back(fmt::format("no use found at load or import of anything {} lacks", cpu));
+    out.push_back(fmt::format("{} {} code for {} for which no run-time check was found", files(warnings.files.size()),
+                              warnings.files.size() == 1 ? "holds" : "hold", name_features(warnings.features)));
+  } else if (!warnings.files.empty()) {
+    out.push_back(fmt::format("{} {} {}, which {} lacks, guarded or not", files(warnings.files.size()),
+                              warnings.files.size() == 1 ? "uses" : "use", name_features(warnings.features), cpu));
+  }
   CpuCount different = count_features(group, index, "cpu-silently-different", Level::warning);
   if (!different.files.empty())
     out.push_back(fmt::format("{} may give other results on {} for want of {}", files(different.files.size()), cpu,
@@ -282,7 +312,17 @@ Colour verdict_colour(Verdict verdict) {
   }
 }
 
+// What the verdict hangs on, in the words of the headline.
+std::string unaudited_line(const TextContext &context, const Group &group) {
+  std::string lead = group.title + ": ";
+  std::string word = painted("NOT AUDITED", Colour::red, context.style.color);
+  std::string line = wrapped(group.title + ": NOT AUDITED: " + group.unaudited, context.width(), "");
+  if (size_t at = line.find("NOT AUDITED", lead.size()); at == lead.size()) line.replace(at, 11, word);
+  return line;
+}
+
 std::string group_text(const TextContext &context, const Group &group) {
+  if (!group.unaudited.empty()) return unaudited_line(context, group);
   Clauses clauses;
   bool judged = context.machines || context.gates;
   const bool several = context.report.machines.size() + context.gates > 1;
@@ -301,7 +341,9 @@ std::string group_text(const TextContext &context, const Group &group) {
   size_t first = clauses.size();
   if (context.gates) gate_clauses(context, group, clauses);
   name_subject(first, "gate");
-  if (!judged) inventory_clauses(group, clauses);
+  if (!judged || clauses.empty()) inventory_clauses(group, clauses);
+  if (group.files == 0 && group.verdict == Verdict::served && !context.gates)
+    clauses = {"no compiled code in it: nothing depends on the CPU or GPU"};
   if (group.verdict == Verdict::incomplete) clauses.insert(clauses.begin(), "not all of it could be read");
   std::string text = escaped(fmt::format("{}", fmt::join(clauses, "; ")));
   std::string line =
@@ -314,10 +356,18 @@ std::string group_text(const TextContext &context, const Group &group) {
   return out;
 }
 
-std::string no_gpu_text(const TextContext &context) {
-  bool none = std::ranges::any_of(context.report.machines, [](const Machine &m) { return m.judge_gpus && m.gpus.empty(); });
-  if (!none) return "";
-  return wrapped("NOT JUDGED for any GPU: none was found on this machine. Name one with --gpu, for example --gpu gfx942; --gpu "
+std::string not_found_text(const TextContext &context) {
+  if (context.nothing_audited()) return "";
+  bool no_gpu = std::ranges::any_of(context.report.machines, [](const Machine &m) { return m.judge_gpus && m.gpus.empty(); });
+  bool no_cpu = std::ranges::any_of(context.report.machines, [](const Machine &m) { return m.judge_cpu && !m.cpu; });
+  std::string out;
+  if (no_cpu)
+    out += wrapped("NOT JUDGED for any CPU: none was found on this machine. Name one with --cpu, for example --cpu x86-64-v3; "
+                   "--cpu none if none is meant.",
+                   context.width(), "");
+  if (!no_gpu) return out;
+  return out +
+         wrapped("NOT JUDGED for any GPU: none was found on this machine. Name one with --gpu, for example --gpu gfx942; --gpu "
                  "none if none is meant.",
                  context.width(), "");
 }
@@ -325,9 +375,8 @@ std::string no_gpu_text(const TextContext &context) {
 } // namespace
 
 std::string headlines_text(const TextContext &context) {
-  if (context.gates && !context.machines) return "";
   std::vector<Group> groups = make_groups(context);
-  std::string out = no_gpu_text(context);
+  std::string out = not_found_text(context);
   auto is_bad = [](const Group &g) {
     return g.verdict == Verdict::partly_served || g.verdict == Verdict::not_served || g.verdict == Verdict::incomplete;
   };

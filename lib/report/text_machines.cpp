@@ -42,7 +42,10 @@ std::string cpu_line(const Cpu &cpu) {
   std::string out = escaped(cpu.name.empty() ? "unknown" : cpu.name);
   int level = highest_level(cpu.features);
   if (level && !cpu.name.starts_with("x86-64-v")) out += fmt::format(" (x86-64-v{})", level);
-  if (!cpu.hypervisor.empty()) out += fmt::format(" under {}", escaped(cpu.hypervisor));
+  if (cpu.hypervisor == "unknown")
+    out += " in a virtual machine";
+  else if (!cpu.hypervisor.empty())
+    out += fmt::format(" under {}", escaped(cpu.hypervisor));
   return out;
 }
 
@@ -63,10 +66,11 @@ std::string machines_text(const TextContext &context) {
   std::string out;
   for (size_t i = 0; i < context.report.machines.size(); ++i) {
     const Machine &machine = context.report.machines[i];
-    if (!machine.judge_gpus && !machine.cpu) continue;
+    if (!machine.judge_gpus && !machine.judge_cpu && !machine.cpu) continue;
     std::string line = context.report.machines.size() > 1 ? fmt::format("machine {}", i) : "machine";
     if (machine.judge_gpus) line += "  gpu " + gpus_text(machine, context.style.verbose);
-    if (machine.cpu) line += (machine.judge_gpus ? "   cpu " : "  cpu ") + cpu_line(*machine.cpu);
+    if (machine.cpu || machine.judge_cpu)
+      line += (machine.judge_gpus ? "   cpu " : "  cpu ") + (machine.cpu ? cpu_line(*machine.cpu) : "none found");
     out += wrapped(line, context.width(), "", 9);
     for (const auto &[name, value] : machine.overrides) out += fmt::format("  {}={}\n", escaped(name), escaped(value));
     if (context.style.verbose) out += notes_text(machine, context.width());

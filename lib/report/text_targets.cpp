@@ -151,6 +151,17 @@ std::string others_text(const TextContext &context) {
   return out;
 }
 
+// What the cells count.
+std::string legend(const TextContext &context, bool by_unit) {
+  const bool sets = std::ranges::any_of(context.units, &DeviceUnit::set);
+  const bool files = std::ranges::any_of(context.units, [](const DeviceUnit &unit) { return !unit.set; });
+  std::string out;
+  if (by_unit && files) out = "1/2: of the file's two device images, one has code for the target";
+  if (by_unit && sets) out += std::string(out.empty() ? "" : "; ") + "(files): kernel files for it";
+  if (!by_unit) out = "1/2: of two files with device code, one has the target in all of its device images";
+  return wrapped(out, context.width(), "");
+}
+
 std::string unit_label(const TextContext &context, const DeviceUnit &unit) {
   return context.path(unit.origin) + (unit.set ? " (files)" : "");
 }
@@ -190,7 +201,7 @@ std::string targets_text(const TextContext &context) {
   if (rows > 1 && (by_unit || groups.size() > 1)) shown.add("files (all images)", all);
   std::string out = print(context, shown, columns);
   if (left) out += more_text(left, "");
-  return out + others_text(context);
+  return out + legend(context, by_unit) + others_text(context);
 }
 
 namespace {

@@ -78,13 +78,23 @@ std::optional<Elf> audit_one(const BinaryToAudit &one, const DeviceLimits &limit
 
 } // namespace
 
-void audit_set(std::span<const BinaryToAudit> set, const DeviceLimits &limits, const ParallelFor &parallel) {
+void audit_set(std::span<const BinaryToAudit> set, const DeviceLimits &limits, const ParallelFor &parallel,
+               Progress *progress) {
   std::vector<std::optional<Elf>> elfs(set.size());
-  parallel(set.size(), [&](size_t i) { elfs[i] = audit_one(set[i], limits, parallel); });
+  parallel(set.size(), [&](size_t i) {
+    if (progress) progress->enter(set[i].member->origin.path);
+    elfs[i] = audit_one(set[i], limits, parallel);
+    if (!progress) return;
+    // What is left of a file with host code is about as much work as its device code.
+    progress->bytes += elfs[i] ? set[i].member->size / 2 : set[i].member->size;
+    if (!elfs[i]) ++progress->binaries;
+  });
   std::vector<HostInput> inputs;
   std::vector<AuditedBinary *> results;
+  uint64_t host_bytes = 0;
   for (size_t i = 0; i < set.size(); ++i) {
     if (!elfs[i]) continue;
+    host_bytes += set[i].member->size - set[i].member->size / 2;
     inputs.push_back({&*elfs[i], set[i].member->origin.path});
     results.push_back(set[i].result);
   }
@@ -96,6 +106,9 @@ void audit_set(std::span<const BinaryToAudit> set, const DeviceLimits &limits, c
     for (const std::string &problem : problems[i])
       results[i]->problems.push_back({Level::warning, results[i]->binary.origin, problem});
   }
+  if (!progress) return;
+  progress->bytes += host_bytes;
+  progress->binaries += inputs.size();
 }
 
 } // namespace isa_audit

@@ -7,6 +7,7 @@
 #include "isa-audit/base/parallel.h"
 #include "isa-audit/device/read_device.h"
 #include "isa-audit/elf/elf.h"
+#include "isa-audit/scan/scan.h"
 #include "isa-audit/verdict/inventory.h"
 
 namespace isa_audit {
@@ -24,7 +25,7 @@ struct BinaryToAudit {
 };
 
 // Audits binaries that are loaded together, each into its result: the calls of host code are followed from file to file. All
-// of them are open at the same time.
-void audit_set(std::span<const BinaryToAudit> set, const DeviceLimits &limits, const ParallelFor &parallel);
+// of them are open at the same time. `progress` may be nullptr.
+void audit_set(std::span<const BinaryToAudit> set, const DeviceLimits &limits, const ParallelFor &parallel, Progress *progress);
 
 } // namespace isa_audit

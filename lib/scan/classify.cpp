@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "isa-audit/device/read_device.h"
+#include "isa-audit/elf/elf.h"
 #include "isa-audit/source/walk.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -76,11 +77,9 @@ Classified classify(const Member &member) {
     out.problems.push_back(problem_of(member, head.takeError()));
     return out;
   }
-  using namespace std::string_view_literals;
   if (is_device_file(*head))
     out.kind = MemberKind::device_file;
-  else if (head->text().starts_with("\x7f"
-                                    "ELF"sv))
+  else if (is_elf(head->text()))
     out.kind = MemberKind::elf;
   else if (pe_format(*head))
     out.kind = MemberKind::pe;
@@ -98,14 +97,14 @@ void collect(std::vector<Member> members, const CollectOptions &options, Pool &p
   // Archives are opened one after the other, the members inside are looked at in parallel.
   for (size_t i = 0; i < members.size(); ++i) {
     Member &member = members[i];
+    if (member.is_input) out.input_files.push_back({member, kinds[i]});
     out.problems.insert(out.problems.end(), kinds[i].problems.begin(), kinds[i].problems.end());
     const uint32_t input = member.origin.input;
     add_side_file(member, kinds[i].kind, input < options.inputs.size() ? options.inputs[input].above : "", out);
     if (is_torch_version_file(member.origin.path)) add_torch_version(member, out);
     if (kinds[i].kind == MemberKind::other) continue;
     if (kinds[i].kind == MemberKind::elf || kinds[i].kind == MemberKind::device_file || kinds[i].kind == MemberKind::pe) {
-      out.kinds.push_back(kinds[i].kind);
-      out.binaries.push_back(std::move(member));
+      out.binaries.push_back({std::move(member), kinds[i].kind});
       continue;
     }
     if (kinds[i].kind == MemberKind::archive && options.archive_depth == 0) {

@@ -30,9 +30,20 @@ struct Classified {
 };
 Classified classify(const Member &member);
 
+struct KnownMember {
+  Member member;
+  MemberKind kind = MemberKind::other;
+};
+
+// A file that the user named.
+struct InputFile {
+  Member member;
+  Classified found;
+};
+
 struct Collected {
-  std::vector<Member> binaries;
-  std::vector<MemberKind> kinds;    // of `binaries`
+  std::vector<KnownMember> binaries;
+  std::vector<InputFile> input_files;
   TritonKernels triton;             // of `binaries`
   std::vector<SideFile> side_files; // in the order of the walk
   std::vector<TorchVersion> torch_versions;

@@ -36,11 +36,6 @@ std::string last_parts(const std::string &path) {
   return out;
 }
 
-std::string last_two_parts(const std::string &path) {
-  fs::path whole(path);
-  return (whole.parent_path().filename() / whole.filename()).generic_string();
-}
-
 class Taker {
 public:
   explicit Taker(const ScanOptions &options) : options_(options) {}
@@ -76,6 +71,7 @@ private:
     std::error_code error;
     bool folder = fs::is_directory(path, error);
     uint32_t input = add_input(shown_name(path), folder ? "directory" : "file");
+    out_.inputs[input].given = path;
     if (folder) out_.inputs[input].above = last_parts(path);
     size_t before = out_.members.size(), problems = out_.problems.size();
     walk(path, input, {options_.excludes, options_.follow_symlinks}, feed(!folder));

@@ -12,11 +12,11 @@ namespace {
 // The model of a set's code takes about as much memory as the code; a tree of everything a system has is no set anyway.
 constexpr uint64_t kMaxSetSize = uint64_t{1} << 30;
 
-LoadSet set_of(const std::vector<Member> &members, std::vector<size_t> indices) {
+LoadSet set_of(const std::vector<KnownMember> &members, std::vector<size_t> indices) {
   LoadSet out;
   for (size_t i : indices) {
-    out.size += members[i].size;
-    out.anonymous += members[i].anonymous;
+    out.size += members[i].member.size;
+    out.anonymous += members[i].member.anonymous;
   }
   out.members = std::move(indices);
   return out;
@@ -25,17 +25,17 @@ LoadSet set_of(const std::vector<Member> &members, std::vector<size_t> indices) 
 } // namespace
 
 std::vector<LoadSet> load_sets(const Collected &collected, const std::vector<size_t> &first, uint64_t memory) {
-  const std::vector<Member> &members = collected.binaries;
+  const std::vector<KnownMember> &members = collected.binaries;
   using Key = std::tuple<uint32_t, size_t, std::string>;
   std::map<Key, std::vector<size_t>> groups;
   std::vector<LoadSet> out;
   for (size_t i = 0; i < members.size(); ++i) {
     if (first[i] != i) continue;
-    if (collected.kinds[i] != MemberKind::elf) {
+    if (members[i].kind != MemberKind::elf) {
       out.push_back(set_of(members, {i}));
       continue;
     }
-    const Origin &origin = members[i].origin;
+    const Origin &origin = members[i].member.origin;
     auto owner = collected.distributions.owner(origin.input, origin.path);
     size_t archive = origin.path.rfind('!');
     groups[{origin.input, owner ? *owner : SIZE_MAX, archive == std::string::npos ? "" : origin.path.substr(0, archive)}]

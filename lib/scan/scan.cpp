@@ -2,7 +2,6 @@
 #include "isa-audit/scan/scan.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "audit_binary.h"
 #include "classify.h"
@@ -21,29 +20,16 @@ namespace {
 // Members open at once beyond the largest one.
 constexpr uint64_t kDefaultSlack = uint64_t{128} << 20;
 
-uint64_t memory_budget(const ScanOptions &options, const std::vector<Member> &members) {
+uint64_t memory_budget(const ScanOptions &options, const std::vector<KnownMember> &members) {
   uint64_t largest = 0;
-  for (const Member &member : members) largest = std::max(largest, member.anonymous);
+  for (const KnownMember &known : members) largest = std::max(largest, known.member.anonymous);
   return options.memory ? options.memory : largest + kDefaultSlack;
-}
-
-void sort_members(Collected &collected) {
-  std::vector<size_t> order(collected.binaries.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, [&](size_t i) -> const Origin & { return collected.binaries[i].origin; });
-  Collected sorted;
-  for (size_t i : order) {
-    sorted.binaries.push_back(std::move(collected.binaries[i]));
-    sorted.kinds.push_back(collected.kinds[i]);
-  }
-  collected.binaries = std::move(sorted.binaries);
-  collected.kinds = std::move(sorted.kinds);
 }
 
 // Audits each content once, the largest sets first.
 std::vector<AuditedBinary> audit_all(const Collected &collected, const std::vector<size_t> &first, const ScanOptions &options,
                                      Pool &pool) {
-  const std::vector<Member> &members = collected.binaries;
+  const std::vector<KnownMember> &members = collected.binaries;
   std::vector<AuditedBinary> audited(members.size());
   DeviceLimits limits;
   limits.verify_all = limits.decode = options.deep;
@@ -52,15 +38,15 @@ std::vector<AuditedBinary> audit_all(const Collected &collected, const std::vect
   uint64_t memory = memory_budget(options, members);
   std::vector<Job> jobs;
   for (LoadSet &set : load_sets(collected, first, memory)) {
-    if (options.progress) options.progress->total_bytes += set.size;
+    if (options.progress) {
+      options.progress->total_bytes += set.size;
+      options.progress->total_binaries += set.members.size();
+    }
     jobs.push_back({set.anonymous, [&, set = std::move(set)] {
                       std::vector<BinaryToAudit> binaries;
                       binaries.reserve(set.members.size());
-                      for (size_t i : set.members) binaries.push_back({&members[i], collected.kinds[i], &audited[i]});
-                      audit_set(binaries, limits, pool.parallel_for());
-                      if (!options.progress) return;
-                      options.progress->bytes += set.size;
-                      options.progress->binaries += set.members.size();
+                      for (size_t i : set.members) binaries.push_back({&members[i].member, members[i].kind, &audited[i]});
+                      audit_set(binaries, limits, pool.parallel_for(), options.progress);
                     }});
   }
   pool.run(std::move(jobs), memory);
@@ -98,9 +84,9 @@ void attribute(Inventory &inventory, const DistributionIndex &index, const std::
 }
 
 // An input file is what was found in it.
-void name_input(Inventory &inventory, const Member &member) {
+void name_input(Inventory &inventory, const InputFile &file) {
+  const auto &[member, found] = file;
   Input &input = inventory.inputs[member.origin.input];
-  Classified found = classify(member);
   bool has_distribution =
       std::ranges::any_of(inventory.distributions, [&](const Distribution &d) { return d.input == member.origin.input; });
   if (found.kind == MemberKind::elf)
@@ -114,6 +100,20 @@ void name_input(Inventory &inventory, const Member &member) {
   else if (found.problems.empty())
     inventory.problems.push_back(
         {Level::error, member.origin, "neither an ELF file, a code object nor an archive: nothing to audit"});
+}
+
+// A file that is nothing was told of by its kind; a folder or an archive may also hold nothing.
+void tell_empty(Inventory &inventory) {
+  std::vector<bool> known(inventory.inputs.size());
+  for (const Binary &binary : inventory.binaries) known[binary.origin.input] = true;
+  for (const Distribution &distribution : inventory.distributions) known[distribution.input] = true;
+  for (const SideFile &file : inventory.side_files) known[file.origin.input] = true;
+  for (const Problem &problem : inventory.problems)
+    if (problem.level > Level::note) known[problem.origin.input] = true; // says more
+  for (uint32_t i = 0; i < known.size(); ++i)
+    if (!known[i])
+      inventory.problems.push_back(
+          {Level::warning, {i, "", "", 0}, "holds no ELF file, code object or distribution: nothing to audit"});
 }
 
 void hash_input(Inventory &inventory, const Member &member) {
@@ -136,21 +136,20 @@ Inventory scan(const ScanOptions &options) {
 
   Collected collected;
   collected.distributions = std::move(intake.distributions);
-  std::vector<Member> named;
-  std::ranges::copy_if(intake.members, std::back_inserter(named), &Member::is_input);
   collect(std::move(intake.members), {options.archive_depth, options.excludes, inventory.inputs}, pool, collected);
   inventory.problems.insert(inventory.problems.end(), collected.problems.begin(), collected.problems.end());
   inventory.files = collected.files;
   // Archives are open; what is left are binaries, recognised by content, and the dist-info of all inputs.
 
   collected.distributions.finish();
-  sort_members(collected);
+  std::ranges::stable_sort(collected.binaries, {},
+                           [](const KnownMember &known) -> const Origin & { return known.member.origin; });
   std::vector<size_t> first = find_twins(collected.binaries, pool);
   // Binaries are in the order of the report; each content has one that stands for it.
 
   std::vector<AuditedBinary> audited = audit_all(collected, first, options, pool);
   for (size_t i = 0; i < audited.size(); ++i)
-    if (first[i] != i) audited[i] = twin_of(audited[first[i]], collected.binaries[i]);
+    if (first[i] != i) audited[i] = twin_of(audited[first[i]], collected.binaries[i].member);
   for (AuditedBinary &one : audited) {
     inventory.problems.insert(inventory.problems.end(), one.problems.begin(), one.problems.end());
     if (!one.audited) continue;
@@ -166,11 +165,12 @@ Inventory scan(const ScanOptions &options) {
   // Every fact is in the inventory.
 
   attribute(inventory, collected.distributions, intake.named);
-  for (const Member &member : named) {
-    name_input(inventory, member);
-    if (options.hash) hash_input(inventory, member);
+  for (const InputFile &file : collected.input_files) {
+    name_input(inventory, file);
+    if (options.hash) hash_input(inventory, file.member);
   }
   for (const Problem &problem : lost_files()) inventory.problems.push_back(problem);
+  tell_empty(inventory);
   std::ranges::sort(inventory.problems, [](const Problem &a, const Problem &b) {
     return std::tie(a.origin, a.level, a.message) < std::tie(b.origin, b.level, b.message);
   });

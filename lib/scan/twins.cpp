@@ -13,12 +13,13 @@
 
 namespace isa_audit {
 
-std::vector<size_t> find_twins(const std::vector<Member> &members, Pool &pool) {
+std::vector<size_t> find_twins(const std::vector<KnownMember> &members, Pool &pool) {
   std::vector<size_t> first(members.size());
   std::map<std::pair<uint64_t, std::string>, std::vector<size_t>> groups;
   for (size_t i = 0; i < members.size(); ++i) {
     first[i] = i;
-    if (members[i].raw) groups[{members[i].size, members[i].encoding}].push_back(i);
+    const Member &member = members[i].member;
+    if (member.raw) groups[{member.size, member.encoding}].push_back(i);
   }
   std::vector<size_t> candidates;
   for (auto &[key, group] : groups)
@@ -26,7 +27,7 @@ std::vector<size_t> find_twins(const std::vector<Member> &members, Pool &pool) {
   std::vector<Bytes> raw(candidates.size());
   std::vector<uint64_t> hash(candidates.size());
   pool.for_each(candidates.size(), [&](size_t i) {
-    auto bytes = members[candidates[i]].raw();
+    auto bytes = members[candidates[i]].member.raw();
     if (!bytes) return llvm::consumeError(bytes.takeError()); // opening it will tell
     raw[i] = *bytes;
     hash[i] = llvm::xxh3_64bits(llvm::ArrayRef<uint8_t>(raw[i].data(), raw[i].size()));
@@ -34,7 +35,7 @@ std::vector<size_t> find_twins(const std::vector<Member> &members, Pool &pool) {
   std::map<std::tuple<uint64_t, std::string, uint64_t>, std::vector<size_t>> equal;
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (raw[i].empty()) continue;
-    const Member &member = members[candidates[i]];
+    const Member &member = members[candidates[i]].member;
     auto &leaders = equal[{member.size, member.encoding, hash[i]}];
     auto leader = std::ranges::find_if(leaders, [&](size_t j) {
       return raw[j].size() == raw[i].size() && std::memcmp(raw[j].data(), raw[i].data(), raw[i].size()) == 0;

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <vector>
 
-#include "isa-audit/base/member.h"
+#include "classify.h"
 #include "pool.h"
 
 namespace isa_audit {
 
 // For each member the index of the first one with the same content; its own index when it is the first.
-std::vector<size_t> find_twins(const std::vector<Member> &members, Pool &pool);
+std::vector<size_t> find_twins(const std::vector<KnownMember> &members, Pool &pool);
 
 } // namespace isa_audit

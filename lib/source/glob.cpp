@@ -119,6 +119,19 @@ bool glob_match(std::string_view glob, std::string_view path) {
   }
 }
 
+std::string glob_fault(std::string_view glob) {
+  if (glob.empty()) return "an empty glob matches nothing";
+  for (size_t at = 0; at < glob.size(); ++at) {
+    if (glob[at] == '\\') {
+      if (++at == glob.size()) return "nothing stands behind the last '\\'";
+    } else if (glob[at] == '[') {
+      at = set_end(glob, at);
+      if (at == std::string_view::npos) return "the set that '[' begins is not closed; '\\[' stands for the character";
+    }
+  }
+  return "";
+}
+
 bool is_excluded(const std::vector<std::string> &globs, std::string_view path) {
   if (globs.empty()) return false;
   const auto matches = [&](std::string_view part) {

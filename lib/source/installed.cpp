@@ -120,7 +120,7 @@ private:
   void add_editable(const std::string &folder) {
     if (folder.empty() || std::find(installed_.roots.begin(), installed_.roots.end(), folder) != installed_.roots.end()) return;
     const bool exists = is_folder(folder);
-    installed_.notes.push_back("editable: its code is in " + folder + (exists ? "" : ", which does not exist"));
+    installed_.notes.push_back("editable: its code is in " + last_two_parts(folder) + (exists ? "" : ", which does not exist"));
     if (exists) installed_.roots.push_back(folder);
   }
 
@@ -195,10 +195,13 @@ llvm::Error not_installed(const std::string &name, const std::vector<std::string
   for (size_t i = 0; i < std::min(near.size(), kNearNames); ++i) shown.push_back(near[i].second);
   std::string message = "no distribution '" + name + "' is installed";
   if (!shown.empty()) message += "; installed are " + join(shown);
-  if (folders.empty())
-    message += "; no folder to look into was found: set VIRTUAL_ENV or CONDA_PREFIX, or have python3 on PATH";
-  else
-    message += "; looked in " + join(folders);
+  std::vector<std::string> places;
+  for (const std::string &folder : folders)
+    if (std::string place = last_two_parts(folder); std::find(places.begin(), places.end(), place) == places.end())
+      places.push_back(std::move(place));
+  message += folders.empty() ? "; no folder with packages was found" : "; looked in " + join(places);
+  message += "; the environment is that of VIRTUAL_ENV, CONDA_PREFIX or the python3 on PATH: activate another one, or give its "
+             "site-packages folder as a path";
   return make_error(std::move(message));
 }
 

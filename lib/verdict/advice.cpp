@@ -78,17 +78,6 @@ constexpr FileRow kFileRows[] = {
     {"libhipsparselt.", "hipsparselt"},
 };
 
-struct CpuRow {
-  std::string_view name;
-  std::string_view advice;
-};
-
-constexpr CpuRow kCpuRows[] = {
-    {"polars", "install polars-lts-cpu, or polars[rtcompat] where the version has it"},
-    {"polars-runtime-32", "install polars[rtcompat]"},
-    {"polars-runtime-64", "install polars[rtcompat]"},
-};
-
 constexpr BuildRow kTorchExtension = {"", "PYTORCH_ROCM_ARCH='", ';', "'"};
 
 const BuildRow &build_row(const Project &project) {
@@ -195,18 +184,6 @@ std::string override_advice(const Gpu &gpu, const std::vector<std::string> &hold
   if (model.empty()) return "";
   return "; HSA_OVERRIDE_GFX_VERSION=" + override_value(model) + " makes it pose as " + model +
          ", which is of the same family, but unsupported: kernels may fault";
-}
-
-std::string cpu_advice(std::string_view distribution, const Cpu *cpu, bool sure) {
-  std::string name = normalized_name(distribution), out;
-  for (const CpuRow &row : kCpuRows)
-    if (row.name == name) out = row.advice;
-  if (out.empty() && sure)
-    out = cpu ? "install a build for an older CPU, or rebuild with a lower -march" : "rebuild with a lower -march";
-  if (!cpu || cpu->hypervisor.empty()) return out;
-  if (!out.empty()) out += "; ";
-  out += "the virtual machine (" + cpu->hypervisor + ") may hide what its host has: give it a CPU type that passes it through";
-  return out;
 }
 
 } // namespace isa_audit

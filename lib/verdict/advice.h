@@ -28,8 +28,10 @@ std::string gpu_advice(const Project &project, const Gpu &gpu, const std::vector
 // The last of that: "; HSA_OVERRIDE_GFX_VERSION=… makes it pose as …", or empty.
 std::string override_advice(const Gpu &gpu, const std::vector<std::string> &holds);
 
-// What to do about CPU features that are missing. `cpu` is nullptr for a gate. `sure`: code that needs them was found to run
-// unguarded; without, only what costs nothing to know is said, perhaps nothing.
-std::string cpu_advice(std::string_view distribution, const Cpu *cpu, bool sure);
+// What to do about the features that `cpu` is `lacking`: another package or version, how to rebuild, the CPU type of a virtual
+// machine that hides some. `gate`: `cpu` is what --max-cpu allows. `sure`: code that needs them was found to run unguarded;
+// without, only what costs nothing to know is said, perhaps nothing.
+std::string cpu_advice(std::string_view distribution, std::string_view version, const Cpu &cpu, const IsaSet &lacking,
+                       bool gate, bool sure);
 
 } // namespace isa_audit

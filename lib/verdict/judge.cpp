@@ -123,7 +123,9 @@ Judgement Court::finish() {
   out.findings = std::move(findings_);
   out.allowed = std::move(allowed_);
   out.verdict = all_.verdict();
-  for (const Tally &tally : distributions_) out.distributions.push_back(tally.verdict());
+  // A folder of wheels may hold a distribution several times: they are judged as one.
+  for (const Distribution &d : inventory.distributions)
+    out.distributions.push_back(distributions_[index_.at({d.input, d.name})].verdict());
   for (const Tally &tally : inputs_) out.inputs.push_back(tally.verdict());
   return out;
 }

@@ -64,6 +64,13 @@ Finding cpu_finding(std::string_view rule, const Judged &j, Strength strength, c
   return finding;
 }
 
+std::string advice(const Court &court, const Judged &j, const IsaSet &lacking, bool gate, bool sure) {
+  std::string_view version;
+  for (const Distribution &d : court.inventory.distributions)
+    if (d.input == j.binary.origin.input && d.name == j.binary.distribution) version = d.version;
+  return cpu_advice(j.binary.distribution, version, j.cpu, lacking, gate, sure);
+}
+
 bool is_open(const Judged &j, Strength strength) { return strength == Strength::unguarded && !j.host.guards_analysed; }
 
 const char *kGuardsUnknown = "; code behind a run-time check is not told apart yet, so this may be guarded";
@@ -92,7 +99,7 @@ Fate judge_strength(Court &court, const Judged &j, Strength strength, const IsaS
   finding.message = j.cpu_name + " lacks " + join(lacking.names(), " ") + ": " + when(strength) + " " +
                     (finding.level == Level::error ? "ends" : "may end") + " in SIGILL (\"Illegal instruction\")";
   if (evidence) finding.message += leak_remark(*evidence);
-  finding.fix = cpu_advice(j.binary.distribution, &j.cpu, !is_open(j, strength));
+  finding.fix = advice(court, j, lacking, false, !is_open(j, strength));
   Fate fate = finding.level == Level::error ? Fate::failed : Fate::partial;
   if (is_open(j, strength)) {
     finding.message += kGuardsUnknown;
@@ -124,7 +131,7 @@ Fate judge_calls(Court &court, const Judged &j) {
   finding.message = j.cpu_name + " lacks " + join(lacking.names(), " ") + ": calling " + join(functions, ", ") +
                     (count > 3 ? " or one of " + std::to_string(count - 3) + " more" : "") +
                     " may end in SIGILL (\"Illegal instruction\")";
-  finding.fix = cpu_advice(j.binary.distribution, &j.cpu, true);
+  finding.fix = advice(court, j, lacking, false, true);
   court.add(std::move(finding));
   return Fate::partial;
 }
@@ -140,7 +147,7 @@ Fate judge_declared(Court &court, const Judged &j) {
   finding.message = j.cpu_name + " is below " + finding.subject +
                     ": glibc 2.33 and newer refuses to load the file (\"CPU ISA level "
                     "is lower than required\")";
-  finding.fix = cpu_advice(j.binary.distribution, &j.cpu, true);
+  finding.fix = advice(court, j, psabi_level(j.host.needed_level) - j.cpu.features, false, true);
   court.add(std::move(finding));
   return Fate::failed;
 }
@@ -160,7 +167,7 @@ void warn_different(Court &court, const Judged &j) {
   finding.message = j.cpu_name + " lacks " + join(lacking.names(), " ") +
                     ": the instructions run as others and give other "
                     "results, without any error";
-  finding.fix = cpu_advice(j.binary.distribution, &j.cpu, true);
+  finding.fix = advice(court, j, lacking, false, true);
   court.rule_on(Side::cpu, Fate::partial, std::move(finding));
 }
 
@@ -178,7 +185,7 @@ void warn_under_checked(Court &court, const Judged &j) {
                       " (" + u.instruction + " at 0x" + llvm::utohexstr(u.address, true) +
                       (u.symbol.empty() ? "" : " in " + kernel_name(u.symbol)) + ")" +
                       (runs ? ": " + j.cpu_name + " passes the check and then ends in SIGILL (\"Illegal instruction\")" : "");
-    finding.fix = runs ? cpu_advice(j.binary.distribution, &j.cpu, true)
+    finding.fix = runs ? advice(court, j, lacking, false, true)
                        : "report it to the project; a virtual machine that hides " + u.missing.names().front() + " would crash";
     court.add(std::move(finding));
   }
@@ -249,7 +256,7 @@ Fate judge_excess(Court &court, const Judged &j, Strength strength, const IsaSet
   Finding finding = cpu_finding("cpu-level-exceeded", j, strength, lacking);
   finding.message = "uses " + join(lacking.names(), " ") + " beyond " + j.cpu_name;
   if (is_open(j, strength)) finding.message += kGuardsUnknown;
-  finding.fix = cpu_advice(j.binary.distribution, nullptr, true);
+  finding.fix = advice(court, j, lacking, true, true);
   court.add(std::move(finding));
   return Fate::failed;
 }
@@ -259,6 +266,10 @@ Fate judge_excess(Court &court, const Judged &j, Strength strength, const IsaSet
 void judge_cpus(Court &court) {
   for (size_t i = 0; i < court.machines.size(); ++i) {
     const std::optional<Cpu> &cpu = court.machines[i].cpu;
+    // A CPU that was asked for and not found decides nothing.
+    if (court.machines[i].judge_cpu && !cpu)
+      for (const Binary &binary : court.inventory.binaries)
+        if (binary.host) court.count(Side::cpu, Fate::open, binary.origin.input, binary.distribution);
     if (!cpu) continue;
     std::set<size_t> failed;
     for (size_t k = 0; k < court.inventory.binaries.size(); ++k) {

@@ -131,7 +131,7 @@ void judge_inputs(Court &court) {
     if (reading.amd_code || reading.external) continue;
     // What an input holds that could not be read whole, or in which nothing was known, nobody can say.
     bool known = !reading.errors && reading.binaries + reading.distributions + reading.side_files > 0;
-    if (!court.policy.required.empty() && !known) court.mark_unanswered();
+    if ((!court.policy.required.empty() || court.policy.max_cpu) && !known) court.mark_unanswered();
     if (gpus_judged && known) tell_no_device_code(court, input, reading);
   }
   mark_plain(court, readings);

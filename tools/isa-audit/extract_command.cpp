@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -31,7 +30,6 @@ namespace isa_audit {
 
 namespace {
 
-constexpr int kFailed = 2;
 constexpr size_t kLongestStem = 60, kLongestTarget = 40, kLongestMangled = 4096;
 constexpr const char *kManifest = "manifest.json";
 
@@ -172,11 +170,6 @@ private:
   std::set<std::string> messages_; // in an order of their own: threads say them
 };
 
-int complain(const std::string &message) {
-  fmt::print(stderr, "isa-audit: {}\n", message);
-  return kFailed;
-}
-
 } // namespace
 
 std::string extracted_name(const CodeObject &object, const Origin &where) {
@@ -197,11 +190,12 @@ int extract_command(ExtractRequest request) {
   int exit_code = 0;
   for (const Problem &problem : inventory.problems) {
     if (problem.level != Level::error) continue;
-    exit_code = complain(fmt::format("{}: {}", escaped(problem.origin.text()), escaped(problem.message)));
+    exit_code = complain(fmt::format("{}: {}", problem.origin.text(), problem.message));
   }
   size_t count = extractor.finish(inventory);
   for (const std::string &message : extractor.messages()) exit_code = complain(message);
-  fmt::print("{} code object{} and {} in {}\n", count, count == 1 ? "" : "s", kManifest, request.folder);
+  std::string done = fmt::format("{} code object{} and {} in {}", count, count == 1 ? "" : "s", kManifest, request.folder);
+  if (int failed = print_out(escaped(done) + "\n")) exit_code = failed;
   if (count == 0 && exit_code == 0) exit_code = complain("no code object was chosen");
   return exit_code;
 }

@@ -48,6 +48,13 @@ std::string HelpFormatter::make_option(const CLI::Option *option, bool is_positi
   return row(left, option->get_description());
 }
 
+// One blank line between groups, where CLI11 puts two.
+std::string HelpFormatter::make_help(const CLI::App *app, std::string name, CLI::AppFormatMode mode) const {
+  std::string out = CLI::Formatter::make_help(app, std::move(name), mode);
+  for (size_t at = out.find("\n\n\n"); at != std::string::npos; at = out.find("\n\n\n", at)) out.erase(at, 1);
+  return out;
+}
+
 std::string HelpFormatter::make_subcommand(const CLI::App *command) const {
   return row(command->get_name(), command->get_description());
 }

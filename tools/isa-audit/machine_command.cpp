@@ -3,8 +3,6 @@
 // (eight in a server, 64 partitions) share a block.
 #include "machine_command.h"
 
-#include <cerrno>
-#include <cstdio>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -12,6 +10,7 @@
 
 #include "isa-audit/report/machine_json.h"
 #include "isa-audit/report/report.h"
+#include "terminal.h"
 
 namespace isa_audit {
 
@@ -19,7 +18,6 @@ namespace {
 
 constexpr size_t kWidth = 80;
 constexpr size_t kIndent = 9, kLabel = 14; // columns before a label, and of a label
-constexpr int kFailed = 2;
 
 // Appends `value` with its words wrapped; `at` is the column it starts in, and that of its further lines.
 void append_wrapped(std::string &out, std::string_view value, size_t at, size_t width) {
@@ -109,7 +107,7 @@ std::string cpu_block(const Cpu &cpu, size_t width) {
   block.line("level", level_name(level));
   block.line(fmt::format("above v{}", level), join((cpu.features - psabi_level(level ? level : 1)).names()));
   if (level < 4) block.line(fmt::format("lacks for v{}", level + 1), join((psabi_level(level + 1) - cpu.features).names()));
-  block.line("hypervisor", cpu.hypervisor);
+  block.line("hypervisor", cpu.hypervisor == "unknown" ? "one that does not tell its name" : cpu.hypervisor);
   for (const std::string &note : cpu.notes) block.line("note", note);
   return block.text();
 }
@@ -121,7 +119,13 @@ std::string machine_text(const Machine &machine, size_t width) {
   Block rest(width);
   if (machine.gpus.empty()) rest.head("gpu", machine.judge_gpus ? "none found" : "not asked for");
   out += rest.text();
-  if (machine.cpu) out += cpu_block(*machine.cpu, width);
+  if (machine.cpu) {
+    out += cpu_block(*machine.cpu, width);
+  } else {
+    Block none(width);
+    none.head("cpu", machine.judge_cpu ? "none found" : "not asked for");
+    out += none.text();
+  }
   Block software(width);
   if (!machine.rocm.empty()) software.head("rocm", join(machine.rocm));
   if (!machine.driver.empty()) software.head("amdgpu", machine.driver);
@@ -138,15 +142,9 @@ std::string machine_profile(const Machine &machine) {
 
 int machine_command(const MachineRequest &request, std::string_view format) {
   llvm::Expected<Machine> machine = make_machine(request, read_environment());
-  if (!machine) {
-    std::string message = llvm::toString(machine.takeError());
-    fmt::print(stderr, "isa-audit: {}\n", escaped(message));
-    return kFailed;
-  }
+  if (!machine) return complain(llvm::toString(machine.takeError()));
   std::string out = format == "json" ? machine_profile(*machine) : machine_text(*machine, ::isatty(STDOUT_FILENO) ? kWidth : 0);
-  std::fwrite(out.data(), 1, out.size(), stdout);
-  // A reader that has seen enough is no failure.
-  return std::fflush(stdout) == 0 || errno == EPIPE ? 0 : kFailed;
+  return print_out(out);
 }
 
 } // namespace isa_audit

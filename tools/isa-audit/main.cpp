@@ -1,13 +1,9 @@
 // isa-audit: parse, scan, judge, write.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
 
 #include "extract_command.h"
 #include "isa-audit/machine/detect.h"
@@ -15,6 +11,7 @@
 #include "isa-audit/scan/scan.h"
 #include "machine_command.h"
 #include "options.h"
+#include "output_file.h"
 #include "rules_command.h"
 #include "terminal.h"
 
@@ -22,21 +19,9 @@ using namespace isa_audit;
 
 namespace {
 
-int complain(const std::string &message) {
-  fmt::print(stderr, "isa-audit: {}\n", message);
-  return 2;
-}
-
 std::string render(const Report &report, const std::string &format, const TextStyle &style) {
   auto writer = std::ranges::find(writers(), format, &Writer::format);
   return writer->write(report, style);
-}
-
-bool write_file(const std::string &path, const std::string &bytes) {
-  int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) return false;
-  bool written = write_all(descriptor, bytes);
-  return close(descriptor) == 0 && written;
 }
 
 // Files first, so that they are complete when the last line appears on the terminal.
@@ -49,19 +34,21 @@ int write_reports(const Report &report, const Options &options, double seconds) 
   int exit_code = report.judgement.exit_code;
   for (const Output &output : options.outputs) {
     if (output.file.empty()) continue;
-    if (!write_file(output.file, render(report, output.format, style)))
-      exit_code = complain(fmt::format("cannot write {}: {}", output.file, std::strerror(errno)));
+    if (std::string wrong = write_output(output.file, render(report, output.format, style)); !wrong.empty())
+      exit_code = complain(fmt::format("cannot write {}: {}", output.file, wrong));
   }
   style.width = terminal_width();
   style.color = use_color(options.color);
   if (style.width) style.seconds = seconds;
-  if (!write_all(STDOUT_FILENO, render(report, options.outputs.front().format, style)) && errno != EPIPE)
-    exit_code = complain(fmt::format("cannot write the report: {}", std::strerror(errno)));
+  if (int failed = print_out(render(report, options.outputs.front().format, style))) exit_code = failed;
   return exit_code;
 }
 
 int audit(Options options) {
   auto start = std::chrono::steady_clock::now();
+  for (const Output &output : options.outputs)
+    if (std::string wrong = output.file.empty() ? "" : check_output(output.file, options.scan.paths); !wrong.empty())
+      return complain(fmt::format("--output: cannot write {}: {}", output.file, wrong));
   auto machine = make_machine(options.machine, read_environment());
   if (!machine) return complain(llvm::toString(machine.takeError()));
   Progress progress;
@@ -92,7 +79,7 @@ int main(int argc, char **argv) {
   Options &options = *parsed.options;
   switch (options.command) {
   case Options::Command::machine: return machine_command(options.machine, options.outputs.front().format);
-  case Options::Command::rules: return rules_command(options.rule);
+  case Options::Command::rules: return rules_command(options.rule, options.outputs.front().format);
   case Options::Command::extract:
     options.extract.scan = std::move(options.scan);
     return extract_command(std::move(options.extract));

@@ -6,9 +6,14 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <map>
+#include <sstream>
 
 #include "help_formatter.h"
 #include "isa-audit/report/report.h"
+#include "isa-audit/source/walk.h"
+#include "rules_command.h"
+#include "terminal.h"
 
 namespace isa_audit {
 
@@ -29,7 +34,11 @@ constexpr const char *kFooter = "Examples:\n"
                                 "      a gate for CI\n"
                                 "\n"
                                 "Exit codes: 0 nothing at or above --fail-on, 1 a finding at or above it, 2 no\n"
-                                "trustworthy answer (usage, nothing to audit, an input that could not be read).";
+                                "trustworthy answer (usage, nothing to audit, an input that could not be read).\n"
+                                "A definite 1 outranks 2.\n"
+                                "\n"
+                                "Environment: --dist looks into VIRTUAL_ENV, CONDA_PREFIX or the python3 on PATH;\n"
+                                "NO_COLOR and CLICOLOR_FORCE are obeyed.";
 
 // The words as given; what they mean is worked out once everything is known.
 struct Words {
@@ -41,9 +50,6 @@ class Parser {
 public:
   Parser() : app_(kDescription, "isa-audit") {
     app_.footer(kFooter);
-    app_.failure_message([](const CLI::App *, const CLI::Error &error) {
-      return fmt::format("isa-audit: {}\nisa-audit: see 'isa-audit --help'\n", error.what());
-    });
     app_.set_help_flag(); // declared last, so that its group comes last
     app_.formatter(std::make_shared<HelpFormatter>());
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -63,17 +69,21 @@ public:
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError &error) {
-      // CLI11 prints help and version here, and what is wrong with the rest.
-      return {std::nullopt, app_.exit(error, std::cout, std::cerr) == 0 ? 0 : 2};
+      // CLI11 throws for help and version too.
+      std::ostringstream out, rest;
+      if (app_.exit(error, out, rest) == 0) return {std::nullopt, print_out(out.str())};
+      return fail(error.what());
     }
-    if (std::string wrong = finish(); !wrong.empty()) {
-      std::cerr << "isa-audit: " << wrong << "\n";
-      return {std::nullopt, 2};
-    }
+    if (std::string wrong = finish(); !wrong.empty()) return fail(wrong);
     return {std::move(options_), 0};
   }
 
 private:
+  static ParsedOptions fail(std::string_view message) {
+    complain(message);
+    return {std::nullopt, complain("see 'isa-audit --help'")};
+  }
+
   void declare_input(CLI::App &app) {
     auto many = [](CLI::Option *option) {
       return option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->group("Input");
@@ -122,9 +132,10 @@ private:
     app_.add_option("--max-cpu", words_.max_cpu, "The most the inputs may need unguarded: x86-64-v3, haswell+aes …")
         ->type_name("NAME")
         ->group("Gate");
-    many(app_.add_option("--deny", words_.deny, "Make findings of RULE errors")->type_name("RULE"));
-    many(app_.add_option("--warn", words_.warn, "Make findings of RULE warnings")->type_name("RULE"));
-    many(app_.add_option("--allow", words_.allow, "Drop findings of RULE")->type_name("RULE"));
+    deny_ = many(app_.add_option("--deny", words_.deny, "Make findings of RULE errors")->type_name("RULE"));
+    warn_ = many(app_.add_option("--warn", words_.warn, "Make findings of RULE warnings")->type_name("RULE"));
+    allow_ = many(
+        app_.add_option("--allow", words_.allow, "Drop findings of RULE; the last word on a rule counts")->type_name("RULE"));
     app_.add_option("--fail-on", words_.fail_on, "Exit with 1 from this level on: error (default), warning, never")
         ->type_name("LEVEL")
         ->check(CLI::IsMember({"error", "warning", "never"}))
@@ -147,7 +158,7 @@ private:
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false)
         ->group("Output");
-    app_.add_flag("--all", options_.all, "List every file, not only those with findings")->group("Output");
+    app_.add_flag("--all", options_.all, "List every file with its targets and needs; cut no list")->group("Output");
     app_.add_flag("--kernels", options_.kernels, "List kernels with the registers and memory they take")->group("Output");
     app_.add_flag("--deep", options_.scan.deep, "Verify every checksum and decode all GPU code, whatever it costs")
         ->group("Output");
@@ -157,8 +168,9 @@ private:
           ->type_name("WHEN")
           ->check(CLI::IsMember({"auto", "always", "never"}))
           ->group("Output");
-    app_.add_flag("-q,--quiet", options_.quiet, "Findings and problems only")->group("Output");
-    app_.add_flag("-v,--verbose", options_.verbose, "Notes and evidence too")->group("Output");
+    app_.add_flag("-q,--quiet", options_.quiet, "Findings and problems only; nothing when all is well")->group("Output");
+    app_.add_flag("-v,--verbose", options_.verbose, "Notes, all x86 extensions, the CPU each distribution needs")
+        ->group("Output");
   }
 
   void declare_run(CLI::App &app) {
@@ -200,6 +212,7 @@ private:
         ->check(CLI::IsMember({"text", "json"}));
     rules_ = app_.add_subcommand("rules", "The rules, or what one of them means")->footer("");
     rules_->add_option("RULE", options_.rule, "A rule's name");
+    rules_->add_option("--format", words_.format, "text or json")->type_name("FORMAT")->check(CLI::IsMember({"text", "json"}));
   }
 
   // What the words mean; empty, or what is wrong with them.
@@ -208,7 +221,7 @@ private:
     if (rules_->parsed()) options_.command = Options::Command::rules;
     if (extract_->parsed()) return finish_extract();
     options_.outputs.push_back({words_.format, ""});
-    if (options_.command != Options::Command::audit) return "";
+    if (options_.command != Options::Command::audit) return finish_command();
     for (auto step : {&Parser::finish_paths, &Parser::finish_gate, &Parser::finish_output, &Parser::finish_memory})
       if (std::string wrong = (this->*step)(); !wrong.empty()) return wrong;
     options_.scan.kernel_details = options_.kernels;
@@ -218,6 +231,8 @@ private:
   }
 
   std::string finish_paths() {
+    for (const std::string &glob : options_.scan.excludes)
+      if (std::string wrong = glob_fault(glob); !wrong.empty()) return fmt::format("--exclude '{}': {}", glob, wrong);
     options_.scan.paths = words_.paths;
     for (const std::string &name : words_.files_from) {
       std::ifstream file;
@@ -263,15 +278,40 @@ private:
       if (!gpu_[0]->count()) options_.machine.gpu = "none";
       if (!cpu_[0]->count()) options_.machine.cpu = "none";
     }
-    for (const auto *names : {&words_.deny, &words_.warn, &words_.allow})
-      for (const std::string &name : *names)
-        if (!find_rule(name)) return fmt::format("'{}' is no rule; 'isa-audit rules' lists them", name);
-    for (const std::string &name : words_.warn) options_.policy.levels[name] = Level::warning;
-    for (const std::string &name : words_.deny) options_.policy.levels[name] = Level::error;
-    options_.policy.allowed = words_.allow;
+    if (std::string wrong = finish_levels(); !wrong.empty()) return wrong;
     options_.policy.fail_on = words_.fail_on == "error"     ? FailOn::error
                               : words_.fail_on == "warning" ? FailOn::warning
                                                             : FailOn::never;
+    return "";
+  }
+
+  // In the order of the command line: the last word on a rule counts.
+  std::string finish_levels() {
+    std::map<const CLI::Option *, size_t> next;
+    for (const CLI::Option *option : app_.parse_order()) {
+      const auto *names = option == deny_    ? &words_.deny
+                          : option == warn_  ? &words_.warn
+                          : option == allow_ ? &words_.allow
+                                             : nullptr;
+      if (!names) continue;
+      const std::string &name = names->at(next[option]++);
+      if (!find_rule(name)) return fmt::format("'{}' is no rule{}; 'isa-audit rules' lists them", name, near_rules(name));
+      options_.policy.levels.erase(name);
+      std::erase(options_.policy.allowed, name);
+      if (option == allow_)
+        options_.policy.allowed.push_back(name);
+      else
+        options_.policy.levels[name] = option == deny_ ? Level::error : Level::warning;
+    }
+    return "";
+  }
+
+  // A subcommand takes no inputs and has two formats.
+  std::string finish_command() {
+    const char *name = options_.command == Options::Command::machine ? "machine" : "rules";
+    if (!words_.paths.empty() || !words_.files_from.empty() || !options_.scan.distributions.empty())
+      return fmt::format("'{0}' is a command and takes no inputs; a path of that name is given as ./{0}", name);
+    if (words_.format != "text" && words_.format != "json") return fmt::format("'{}' has the formats text and json", name);
     return "";
   }
 
@@ -282,7 +322,10 @@ private:
       if (equals == std::string::npos || equals + 1 == word.size()) return fmt::format("--output {}: write FORMAT=FILE", word);
       if (std::ranges::find(writers(), format, &Writer::format) == writers().end())
         return fmt::format("--output: '{}' is no format of a report", format);
-      options_.outputs.push_back({format, word.substr(equals + 1)});
+      std::string file = word.substr(equals + 1);
+      if (std::ranges::find(options_.outputs, file, &Output::file) != options_.outputs.end())
+        return fmt::format("--output: {} is named twice", file);
+      options_.outputs.push_back({format, std::move(file)});
     }
     return "";
   }
@@ -311,6 +354,7 @@ private:
   Words words_;
   Options options_;
   std::vector<CLI::Option *> gpu_, cpu_;
+  CLI::Option *deny_ = nullptr, *warn_ = nullptr, *allow_ = nullptr;
   CLI::App *extract_ = nullptr, *machine_ = nullptr, *rules_ = nullptr;
 };
 

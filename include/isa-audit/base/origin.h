@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace isa_audit {
 
@@ -20,5 +21,9 @@ struct Origin {
   // "torch/lib/a.so" or "torch/lib/a.so:.hip_fatbin+0x1000 entry 2".
   std::string text() const { return place.empty() ? path : path + ":" + place; }
 };
+
+// What reports show of a path outside of the inputs: its last two parts, without a user's name in /home or /Users. They are
+// posted in public, and the rest may name the user or the host.
+std::string last_two_parts(std::string_view path);
 
 } // namespace isa_audit

@@ -47,6 +47,10 @@ struct ElfNote {
   Bytes desc;
 };
 
+// Whether a file that starts like this claims to be ELF; for the machine (EM_*, little-endian).
+bool is_elf(std::string_view head);
+bool is_elf(std::string_view head, uint16_t machine);
+
 class Elf {
 public:
   // Reads the headers. Error: no ELF header, or one that nothing can be trusted of (class, byte order, header sizes). Parts

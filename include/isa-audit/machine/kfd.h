@@ -42,6 +42,10 @@ std::string gfx_name(uint32_t gfx_target_version);
 struct PciGpu {
   std::string_view processor, name; // the marketing name, empty where the id has many or none
 };
+// The processors of the GPUs that are sold under a name, sorted: "mi300x", "RX 7900 XTX", "w7900". Letters and digits decide; a
+// part of a name counts from four on.
+std::vector<std::string_view> processors_by_name(std::string_view name);
+
 // By the device id of PCI vendor 0x1002.
 std::optional<PciGpu> find_pci_gpu(uint32_t device_id);
 

@@ -31,6 +31,7 @@ struct Cpu {
   IsaSet features;                // usable: what the OS or hypervisor masks counts as absent
   std::string hypervisor;         // "KVM", "VMware", …; empty on bare metal or when unknown
   std::vector<std::string> notes; // masked flags, translated CPU
+  bool masked = false;            // a virtual machine shows less than the processor has, or a CPU type of its own
   std::string found;              // how it was found: "CPUID", "/proc/cpuinfo", "--cpu"
 };
 
@@ -42,7 +43,8 @@ struct Machine {
   bool judge_gpus = false;       // false: --gpu none
   std::vector<Gpu> gpus;         // visible ones first, in the order of the runtime; then hidden ones in the order of KFD. With
                                  // judge_gpus and none here: no local GPU was found
-  std::optional<Cpu> cpu;        // none: --cpu none
+  bool judge_cpu = false;        // false: --cpu none
+  std::optional<Cpu> cpu;        // with judge_cpu and none here: no CPU was found
   std::vector<std::string> rocm; // versions of ROCm found, "7.0.2"
   std::string driver;            // amdgpu version where known
   std::map<std::string, std::string> overrides; // HSA_OVERRIDE_GFX_VERSION, HSA_XNACK, HIP_VISIBLE_DEVICES … that are set

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,24 @@
 
 namespace isa_audit {
 
-struct Progress {
-  std::atomic<uint64_t> files{0}, binaries{0}, bytes{0}, total_bytes{0};
+// How far a scan is, for another thread to look at.
+class Progress {
+public:
+  std::atomic<uint64_t> binaries{0}, total_binaries{0}, bytes{0}, total_bytes{0};
+
+  // The file that was begun last.
+  void enter(const std::string &path) {
+    std::lock_guard lock(mutex_);
+    path_ = path;
+  }
+  std::string path() const {
+    std::lock_guard lock(mutex_);
+    return path_;
+  }
+
+private:
+  mutable std::mutex mutex_;
+  std::string path_;
 };
 
 struct ScanOptions {

@@ -93,7 +93,7 @@ struct InstalledDistribution {
   // Folders with code that no list names file by file: the project of an editable installation, an egg, the top-level
   // folders of an egg-info without a list. Absolute.
   std::vector<std::string> roots;
-  std::vector<std::string> notes; // what people should know about it: "editable: its code is in /home/u/kern"
+  std::vector<std::string> notes; // what people should know about it: "editable: its code is in src/kern"
 };
 
 // Error: not installed, with the names of installed distributions that are near, and where was looked.

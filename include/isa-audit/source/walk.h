@@ -34,6 +34,10 @@ llvm::Expected<Member> file_member(const std::string &path, uint32_t input, std:
 // folder at all, '[a-z]' and '[!a-z]' sets, '\' takes the next byte as it stands. Every other byte stands for itself.
 bool glob_match(std::string_view glob, std::string_view path);
 
+// What is wrong with a glob that a user wrote: it is empty, a set is not closed, nothing stands behind a last '\'. Empty for
+// none. (glob_match takes any text.)
+std::string glob_fault(std::string_view glob);
+
 // Whether one of `globs` excludes `path` or a folder (or archive) that it lies in, by the rule at WalkOptions::excludes. For
 // the members of an archive hand over the whole chain.
 bool is_excluded(const std::vector<std::string> &globs, std::string_view path);

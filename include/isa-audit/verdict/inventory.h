@@ -16,11 +16,12 @@
 namespace isa_audit {
 
 struct Input {
-  std::string path;   // as shown: relative or cut to its last two parts, no host or user name
-  std::string kind;   // "directory", "wheel", "zip", "elf", "code-object", "distribution"
-  uint64_t size = 0;  // bytes of the file; of all files for a directory
-  std::string sha256; // with --hash
-  std::string above;  // of a folder: the last parts of its own path, never shown; side-cars are known by where they lie
+  std::string path;       // as shown: relative or cut to its last two parts, no host or user name
+  std::string kind;       // "directory", "wheel", "zip", "elf", "code-object", "distribution"
+  uint64_t size = 0;      // bytes of the file; of all files for a directory
+  std::string sha256;     // with --hash
+  std::string given = {}; // as the user wrote it: for the user's own eyes, never in JSON
+  std::string above = {}; // of a folder: the last parts of its own path, never shown; side-cars are known by where they lie
 };
 
 // What the JSON file that Triton writes beside a kernel says of it ({"target": {"backend": "hip", "arch": "gfx942", …}, …}).

@@ -186,6 +186,7 @@ TEST(CpuErrors, NameNearOnes) {
   EXPECT_NE(error_of("x86-64-v5").find("x86-64-v4"), std::string::npos);
   EXPECT_NE(error_of("haswell+avx513f").find("avx512f"), std::string::npos);
   EXPECT_NE(error_of("haswell-avx512").find("'avx512'"), std::string::npos);
+  EXPECT_NE(error_of("haswell+avx512").find("did you mean avx512f, "), std::string::npos) << error_of("haswell+avx512");
   for (const char *bad : {"", "+avx", "-avx", "haswell+", "haswell++avx", "haswell avx", "@", "@/no/such/file", "@/"})
     EXPECT_NE(error_of(bad), "") << bad;
 }
@@ -194,6 +195,8 @@ TEST(CpuFile, ReadsACopyOfCpuinfo) {
   Cpu found = cpu("@" + std::string(ISA_AUDIT_TESTDATA) + "/cpuinfo/vm_kvm64.cpuinfo");
   EXPECT_EQ(found.name, "kvm64");
   EXPECT_EQ(highest_level(found.features), 1);
+  EXPECT_TRUE(found.masked);
+  EXPECT_FALSE(cpu("@" + std::string(ISA_AUDIT_TESTDATA) + "/cpuinfo/zen4_epyc-9654.cpuinfo").masked);
   test::Tree tree;
   tree.write("readme", "nothing of the kind\n");
   EXPECT_NE(error_of("@" + tree.path("readme")).find("no flags line"), std::string::npos);

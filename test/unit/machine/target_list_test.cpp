@@ -38,6 +38,37 @@ TEST(TargetList, ErrorsNameTheNearestProcessor) {
   EXPECT_EQ(parsed("gfx1100:xnack+").rfind("error", 0), 0u);
 }
 
+TEST(TargetList, ErrorsKnowMarketingNames) {
+  EXPECT_NE(parsed("mi300x").find("a GPU of that name is gfx942"), std::string::npos) << parsed("mi300x");
+  EXPECT_NE(parsed("RX 7900 XTX").find("a GPU of that name is gfx1100"), std::string::npos) << parsed("RX 7900 XTX");
+  EXPECT_NE(parsed("gfx942,MI210").find("'MI210' is not a gfx processor; a GPU of that name is gfx90a"), std::string::npos);
+  EXPECT_EQ(parsed("radeon").find("that name"), std::string::npos); // of too many
+  EXPECT_EQ(parsed("xtx").find("that name"), std::string::npos);
+}
+
+TEST(MakeMachine, OtherToolsWordsForAuto) {
+  for (const char *word : {"native", "Host", "local"}) {
+    for (const MachineRequest &request : {MachineRequest{word, "none", ""}, MachineRequest{"none", word, ""}}) {
+      llvm::Expected<Machine> machine = make_machine(request, {});
+      ASSERT_FALSE(machine);
+      EXPECT_NE(llvm::toString(machine.takeError()).find(" auto"), std::string::npos);
+    }
+  }
+}
+
+TEST(MakeMachine, ATreeWithoutACpuSaysThatOneWasAskedFor) {
+  llvm::Expected<Machine> none = make_machine({"none", "none", ""}, {});
+  ASSERT_TRUE(bool(none));
+  EXPECT_FALSE(none->judge_cpu);
+  llvm::Expected<Machine> given = make_machine({"none", "haswell", ""}, {});
+  ASSERT_TRUE(bool(given));
+  EXPECT_TRUE(given->judge_cpu);
+  llvm::Expected<Machine> tree = make_machine({"none", "auto", ISA_AUDIT_TESTDATA "/golden"}, {});
+  ASSERT_TRUE(bool(tree));
+  EXPECT_TRUE(tree->judge_cpu);
+  EXPECT_FALSE(tree->cpu);
+}
+
 Gpu assumed(std::string_view text) {
   llvm::Expected<TargetId> target = parse_target_id(text);
   EXPECT_TRUE(bool(target)) << text;

@@ -14,6 +14,7 @@ namespace {
 std::string golden_path(const std::string &file) { return std::string(ISA_AUDIT_TESTDATA) + "/report/" + file; }
 
 void expect_golden(const std::string &file, const std::string &actual) {
+  ASSERT_FALSE(actual.empty()) << file;
   if (std::getenv("ISA_AUDIT_REBASE")) {
     std::ofstream(golden_path(file), std::ios::binary) << actual;
     return;

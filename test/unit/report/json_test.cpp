@@ -65,9 +65,9 @@ TEST(Json, KeysStandInTheOrderOfTheContract) {
     return out;
   };
   EXPECT_EQ(keys(report), "schema tool machines inputs summary distributions binaries sidecars findings problems");
-  EXPECT_EQ(keys(report["machines"][0]), "how cpu gpus environment");
-  EXPECT_EQ(keys(report["machines"][0]["cpu"]), "name level hypervisor features");
-  EXPECT_EQ(keys(report["machines"][0]["gpus"][0]), "target assumed effective_target name visible notes");
+  EXPECT_EQ(keys(report["machines"][0]), "how cpu gpus environment notes");
+  EXPECT_EQ(keys(report["machines"][0]["cpu"]), "name model level hypervisor features found notes");
+  EXPECT_EQ(keys(report["machines"][0]["gpus"][0]), "target assumed effective_target name visible found notes");
   EXPECT_EQ(keys(report["inputs"][0]), "path kind size sha256");
   EXPECT_EQ(keys(report["summary"]), "verdict errors warnings notes binaries bytes");
   EXPECT_EQ(keys(report["distributions"][0]), "name version input verdict min_cpu");
@@ -142,6 +142,16 @@ TEST(Json, LargeFilesGiveSmallReports) {
   std::string report = write_json(scene.report());
   EXPECT_LT(report.size(), 10000u);
   EXPECT_EQ(nlohmann::json::parse(report)["binaries"][0]["device"]["targets"][0]["kernels"], 40000);
+}
+
+TEST(MachineJson, NamesNoFolderOfTheUsers) {
+  Machine machine = workstation();
+  machine.cpu->found = "/proc/cpuinfo@/home/somebody/tickets/12/cpuinfo.txt";
+  machine.cpu->model = "AMD Ryzen 9 5950X";
+  machine.cpu->notes = {"the virtual machine hides avx2"};
+  EXPECT_EQ(machine_json(machine)["cpu"]["found"], "/proc/cpuinfo@12/cpuinfo.txt");
+  EXPECT_EQ(machine_json(machine)["cpu"]["model"], "AMD Ryzen 9 5950X");
+  EXPECT_EQ(machine_json(machine)["cpu"]["notes"][0], "the virtual machine hides avx2");
 }
 
 TEST(MachineJson, IsAnElementOfTheReport) {

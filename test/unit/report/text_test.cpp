@@ -152,8 +152,8 @@ TEST(Text, QuietIsFindingsAndProblemsOnly) {
   scene.style.quiet = true;
   scene.world.problem(Level::error, "fine/_C.so", "is cut short");
   std::string text = write_text(scene.report(), scene.style);
-  EXPECT_TRUE(text.starts_with("error"));
-  EXPECT_TRUE(text.ends_with("is cut short\n"));
+  EXPECT_TRUE(text.starts_with("LEVEL")) << text;
+  EXPECT_TRUE(text.ends_with("is cut short\n")) << text;
   Scene served{"", World(), {gpus({"gfx90a:sramecc+:xnack-"})}, {}, {}};
   served.world.device_file("a.so", {image({"gfx90a"})});
   served.style.quiet = true;
@@ -163,6 +163,126 @@ TEST(Text, QuietIsFindingsAndProblemsOnly) {
 TEST(Text, NothingToAuditIsSaid) {
   Scene scene{"", World("empty", "directory"), {gpus({"gfx1100"})}, {}, {}};
   EXPECT_TRUE(mentions(write_text(scene.report(), scene.style), "nothing to audit"));
+}
+
+std::string text_of(const Scene &scene) { return write_text(scene.report(), scene.style); }
+
+TEST(Text, AnInputThatCannotBeReadSaysWhyAndWhere) {
+  Scene scene{"", World("kern.whl", "file"), {gpus({"gfx1100"})}, {}, {}};
+  scene.world.inventory.inputs[0].given = "some/where/kern.whl";
+  scene.world.problem(Level::error, "kern.whl", "cannot open: no such file or directory");
+  EXPECT_TRUE(mentions(text_of(scene), "some/where/kern.whl: NOT AUDITED: cannot open: no such file or directory\n"));
+  EXPECT_FALSE(mentions(text_of(scene), "no device code")) << text_of(scene);
+  EXPECT_FALSE(mentions(text_of(scene), "input-incomplete")) << text_of(scene);
+  EXPECT_FALSE(mentions(write_json(scene.report()), "some/where")); // a report may be posted
+  scene.style.quiet = true;
+  EXPECT_TRUE(mentions(text_of(scene), "problem  error    some/where/kern.whl: cannot open"));
+}
+
+TEST(Text, InputsOfOneNameAreToldApart) {
+  Scene scene{"", World("kern.whl", "wheel"), {gpus({"gfx1100"})}, {}, {}};
+  scene.world.inventory.inputs[0].given = "a/kern.whl";
+  scene.world.device_file("_C.so", {image({"gfx90a"})}).input("kern.whl", "wheel").device_file("_C.so", {image({"gfx90a"})});
+  scene.world.inventory.inputs[1].given = "b/kern.whl";
+  EXPECT_TRUE(mentions(text_of(scene), "a/kern.whl!_C.so"));
+  EXPECT_TRUE(mentions(text_of(scene), "b/kern.whl!_C.so"));
+}
+
+TEST(Text, AGateWithoutAnAnswerPassesNothing) {
+  Scene scene{"", World("a.whl", "wheel"), {}, require({"gfx90a"}), {}};
+  scene.world.device_file("a.so", {image({"gfx90a"})}).input("b.whl", "wheel").problem(Level::error, "b.whl", "is truncated");
+  EXPECT_EQ(scene.report().judgement.exit_code, 2);
+  EXPECT_TRUE(mentions(text_of(scene), "1 of 2 wheels not judged: ")) << text_of(scene);
+  EXPECT_FALSE(mentions(text_of(scene), "pass")) << text_of(scene);
+  scene.policy = require({"gfx942"});
+  EXPECT_TRUE(mentions(text_of(scene), "1 of 2 wheels rejected, 1 not judged: ")) << text_of(scene);
+}
+
+// Whatever makes an exit code of 2, every form of the text gives a reason.
+TEST(Text, ExitCode2IsAlwaysExplained) {
+  Scene empty{"", World("empty", "directory"), {gpus({"gfx1100"})}, {}, {}};
+  Scene nested = empty, unread = empty, gate = empty;
+  nested.world.problem(Level::warning, "a.zip", "archive nested deeper than --archive-depth: not looked into");
+  unread.world.problem(Level::error, "a.so", "is cut short").device_file("b.so", {image({"gfx1100"})});
+  gate.machines.clear();
+  gate.policy = require({"gfx1100"});
+  gate.world.device_file("b.so", {image({"gfx1100"})}).input("text", "directory");
+  for (Scene scene : {empty, nested, unread, gate})
+    for (bool quiet : {false, true}) {
+      scene.style.quiet = quiet;
+      ASSERT_EQ(scene.report().judgement.exit_code, 2);
+      std::string text = text_of(scene);
+      EXPECT_TRUE(mentions(text, "nothing to audit") || mentions(text, "problem  error") || mentions(text, "not judged"))
+          << text;
+    }
+  EXPECT_TRUE(mentions(text_of(nested), "nothing to audit: no ELF file, code object or archive was found (1 problem)"));
+}
+
+TEST(Text, ACpuThatWasNotFoundIsNotJudged) {
+  Scene scene{"", World("lib", "directory"), {Machine()}, {}, {}};
+  scene.machines[0].judge_cpu = true;
+  scene.world.host_file("a.so", host({Feature::avx2}));
+  EXPECT_EQ(scene.report().judgement.verdict, Verdict::not_judged);
+  EXPECT_TRUE(mentions(text_of(scene), "machine  cpu none found\n")) << text_of(scene);
+  EXPECT_TRUE(mentions(text_of(scene), "NOT JUDGED for any CPU: none was found on this machine. Name one with --cpu"));
+  scene.machines[0] = Machine();
+  EXPECT_FALSE(mentions(text_of(scene), "NOT JUDGED")) << text_of(scene);
+}
+
+TEST(Text, AHypervisorWithoutANameIsAVirtualMachine) {
+  Scene scene = torch();
+  scene.machines[0].cpu->hypervisor = "unknown";
+  EXPECT_TRUE(mentions(text_of(scene), "(x86-64-v3) in a virtual machine\n"));
+  EXPECT_FALSE(mentions(text_of(scene), "under unknown"));
+}
+
+TEST(Text, AllListsEveryFileWithTargetsAndNeeds) {
+  Scene scene{"", World("env", "directory"), {}, {}, {}};
+  HostCode code = host({Feature::avx2});
+  code.guards_analysed = true;
+  code.guarded = {Feature::avx512f};
+  scene.world.host_file("b.so", code).device_file("a.so", {image({"gfx942", "gfx90a"}), image({"gfx90a"})}).file("c.so");
+  scene.style.all = true;
+  std::string text = text_of(scene);
+  EXPECT_TRUE(mentions(text, "FILE  GPU TARGETS    CPU TO IMPORT  TO RUN ALL      CAN USE\n")) << text;
+  EXPECT_TRUE(mentions(text, "a.so  gfx90a gfx942  -              -               -\n")) << text;
+  EXPECT_TRUE(mentions(text, "b.so  -              x86-64-v1      x86-64-v2+avx2  x86-64-v2+avx2+avx512f\n")) << text;
+  EXPECT_TRUE(mentions(text, "c.so  -              -              -               -\n")) << text;
+  scene.style.width = 64; // too narrow for the table
+  for (const std::string &line : lines(text_of(scene))) EXPECT_LE(columns(line), 64u) << line;
+  EXPECT_TRUE(mentions(text_of(scene), "b.so\n  cpu  to import x86-64-v1; to run all x86-64-v2+avx2;")) << text_of(scene);
+  scene.style.all = false;
+  EXPECT_FALSE(mentions(text_of(scene), "c.so"));
+}
+
+TEST(Text, WhatTheCpuHasIsOnlyCounted) {
+  Scene scene{"", World("env", "directory"), {cpu("x86-64-v3", level_set(3))}, {}, {}};
+  HostCode code = host({Feature::avx, Feature::avx2});
+  code.guards_analysed = true;
+  scene.world.host_file("a.so", code);
+  EXPECT_FALSE(mentions(text_of(scene), "INSTRUCTION")) << text_of(scene);
+  EXPECT_TRUE(mentions(text_of(scene), "-v lists the extensions"));
+  scene.style.verbose = true;
+  EXPECT_TRUE(mentions(text_of(scene), "INSTRUCTION"));
+  EXPECT_TRUE(mentions(text_of(scene), "unguarded: no run-time check was found"));
+  scene.style.verbose = false;
+  scene.world.inventory.binaries[0].host->unguarded.insert(Feature::avx512f);
+  scene.world.inventory.binaries[0].host->used.insert(Feature::avx512f);
+  std::string text = text_of(scene);
+  EXPECT_TRUE(mentions(text, "\navx512f  v4")) << text;
+  EXPECT_FALSE(mentions(text, "\navx2 ")) << text;
+  EXPECT_TRUE(mentions(text, "not shown without -v: 2 extensions that the CPU has or"));
+  EXPECT_TRUE(mentions(text, "CPU NEEDED  TO IMPORT")) << text; // a finding about the CPU asks for it
+}
+
+TEST(Text, FunctionsAreCutAt80Columns) {
+  Scene scene{"", World("env", "directory"), {}, {}, {}};
+  HostCode code = host({Feature::avx2});
+  code.evidence[0].symbol = std::string(79, 'f') + "ö" + std::string(400, 'g');
+  scene.world.host_file("a.so", code);
+  std::string text = text_of(scene);
+  EXPECT_TRUE(mentions(text, "  " + std::string(79, 'f') + "…\n")) << text;
+  EXPECT_EQ(valid_utf8(text), text);
 }
 
 TEST(Text, CodeInKpackArchivesIsNoAbsence) {

@@ -102,6 +102,11 @@ TEST(Glob, TakesNoExponentialTime) {
   EXPECT_FALSE(glob_match(glob + "b", path));
 }
 
+TEST(GlobFault, TellsWhatCanMatchNothing) {
+  for (const char *good : {"*", "[a]", "[]]", "[!]x]", "\\[", "a[b-d]/**"}) EXPECT_EQ(glob_fault(good), "") << good;
+  for (const char *bad : {"", "[", "a[b", "[]", "[!]", "a\\", "[a]["}) EXPECT_NE(glob_fault(bad), "") << bad;
+}
+
 TEST(Excluded, GlobWithoutSlashMatchesAnyComponent) {
   EXPECT_TRUE(is_excluded({"*.pyc"}, "a/b/c.pyc"));
   EXPECT_TRUE(is_excluded({"tests"}, "a/tests/x.so"));

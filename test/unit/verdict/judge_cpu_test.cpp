@@ -180,6 +180,8 @@ TEST(JudgeCpu, AdviceKnowsProjectsAndVirtualMachines) {
   world.host_file("a.so", code);
   Machine machine = cpu("kvm64", level_set(1));
   machine.cpu->hypervisor = "KVM";
+  EXPECT_FALSE(mentions(judge(world.inventory, {machine}, {}).findings.at(0).fix, "virtual machine"));
+  machine.cpu->masked = true;
   EXPECT_TRUE(mentions(judge(world.inventory, {machine}, {}).findings.at(0).fix, "virtual machine (KVM)"));
 }
 

@@ -8,6 +8,19 @@
 namespace isa_audit::test {
 namespace {
 
+TEST(JudgeGate, AnInputThatHoldsNothingIsNoPass) {
+  Policy policy;
+  policy.max_cpu = make_cpu("x86-64-v3", level_set(3));
+  World world;
+  world.host_file("a.so", host({Feature::avx2}));
+  EXPECT_EQ(judge(world.inventory, {}, policy).exit_code, 0);
+  world.input("text", "directory");
+  EXPECT_EQ(judge(world.inventory, {}, policy).exit_code, 2);
+  EXPECT_EQ(judge(world.inventory, {}, {}).exit_code, 0);
+  world.distribution("pure"); // a wheel without code passes
+  EXPECT_EQ(judge(world.inventory, {}, policy).exit_code, 0);
+}
+
 bool mentions(const std::string &text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 // Whether --require `target` holds for one file of one image with these targets.

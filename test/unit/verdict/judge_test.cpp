@@ -193,5 +193,14 @@ TEST(Judge, MonotoneInTheDeviceCode) {
       }
 }
 
+TEST(Judge, WheelsOfOneReleaseInAFolderHaveOneVerdict) {
+  World world("dist", "directory");
+  world.distribution("kern").distribution("kern");
+  world.device_file("kern-1.2-cp311.whl!kern/_C.so", {image({"gfx942"})}, "kern");
+  world.device_file("kern-1.2-cp312.whl!kern/_C.so", {image({"gfx942"})}, "kern");
+  Judgement j = judge(world.inventory, {gpus({"gfx942:sramecc+:xnack-"})}, {});
+  EXPECT_EQ(j.distributions, (std::vector<Verdict>{Verdict::served, Verdict::served}));
+}
+
 } // namespace
 } // namespace isa_audit::test
