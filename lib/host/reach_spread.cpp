@@ -84,6 +84,7 @@ void Reach::follow_data(size_t file, size_t reference, std::vector<Node> &found,
 void Reach::split_table(const std::vector<Node> &table, std::vector<Node> &found, std::vector<Node> &chosen) {
   if (table.empty()) return;
   std::vector<IsaSet> needs;
+  needs.reserve(table.size());
   for (const Node n : table) needs.push_back(transitive(n));
   IsaSet common = needs.front();
   for (const IsaSet &set : needs) common = common & set;

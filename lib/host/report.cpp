@@ -282,6 +282,7 @@ void Reporter::add_gaps(size_t file, HostCode &host) {
   if (gaps.empty()) return;
   const Program &program = graph_.program(file);
   std::vector<uint64_t> starts;
+  starts.reserve(gaps.size());
   for (const Gap &g : gaps) starts.push_back(graph_.function(g.node).start);
   const std::map<uint64_t, FunctionName> names = function_names(program.image(), std::move(starts));
   Printer printer;
