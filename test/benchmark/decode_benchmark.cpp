@@ -3,6 +3,7 @@
 // thread. Prints megabytes a second of processor time, the best of three rounds, and how many times as fast as each of the
 // others the first of them is. Figures of one run belong together: compare no others.
 #include "classify.h"
+#include "support/llvm_x86.h"
 
 #include "isa-audit/elf/elf.h"
 
@@ -13,16 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "llvm/MC/MCAsmInfo.h"
-#include "llvm/MC/MCContext.h"
-#include "llvm/MC/MCDisassembler/MCDisassembler.h"
-#include "llvm/MC/MCInst.h"
-#include "llvm/MC/MCRegisterInfo.h"
-#include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/MCTargetOptions.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/TargetSelect.h"
 
 #ifdef ISA_AUDIT_HAS_ZYDIS
 #include <Zydis/Zydis.h>
@@ -88,37 +80,6 @@ double measure_in_turns(std::span<const uint8_t> code, uint64_t (&classes)[host:
   return speed;
 }
 
-class Llvm {
-public:
-  Llvm() {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86Disassembler();
-    std::string error;
-    const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple_, error);
-    registers_.reset(target->createMCRegInfo(triple_));
-    assembler_.reset(target->createMCAsmInfo(*registers_, triple_, options_));
-    subtarget_.reset(target->createMCSubtargetInfo(triple_, "", ""));
-    context_ = std::make_unique<llvm::MCContext>(triple_, assembler_.get(), registers_.get(), subtarget_.get());
-    disassembler_.reset(target->createMCDisassembler(*subtarget_, *context_));
-  }
-  size_t length(std::span<const uint8_t> code) const {
-    llvm::MCInst insn;
-    uint64_t size = 0;
-    const auto status = disassembler_->getInstruction(insn, size, {code.data(), code.size()}, 0, llvm::nulls());
-    return status == llvm::MCDisassembler::Success ? size : 0;
-  }
-
-private:
-  llvm::Triple triple_{"x86_64-unknown-linux-gnu"};
-  llvm::MCTargetOptions options_;
-  std::unique_ptr<llvm::MCRegisterInfo> registers_;
-  std::unique_ptr<llvm::MCAsmInfo> assembler_;
-  std::unique_ptr<llvm::MCSubtargetInfo> subtarget_;
-  std::unique_ptr<llvm::MCContext> context_;
-  std::unique_ptr<llvm::MCDisassembler> disassembler_;
-};
-
 int run(const char *path, uint64_t limit) {
   auto buffer = llvm::MemoryBuffer::getFile(path, false, false);
   if (!buffer) {
@@ -173,7 +134,7 @@ int run(const char *path, uint64_t limit) {
 #else
   std::printf("Zydis: not installed when this was built\n");
 #endif
-  const Llvm llvm;
+  const LlvmX86 llvm;
   const double theirs = measure("LLVM MC", code, [&](size_t at) { return llvm.length(code.subspan(at)); });
   std::printf("%-24s %8.2f times\n", "  two in turns are", ours / theirs);
   uint64_t any = 0;

@@ -1,35 +1,15 @@
 // Tables in the midst of code, as assembler sources have them, are not taken for code; code that only a pointer leads to is.
-#include "isa-audit/host/analyse.h"
-
-#include "assemble.h"
+#include "snippets.h"
 
 namespace isa_audit {
 namespace {
-
-using Names = std::vector<std::string>;
 
 // A byte-swap mask: it starts like FEMMS of 3DNow!, goes on with valid instructions, and meets 06, which is none.
 const char *const kMask = ".byte 15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0\n";
 // Small numbers read as additions to memory, without end.
 const char *const kNumbers = ".byte 1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0xc2\n";
 
-std::string function(const std::string &name, const std::string &body) {
-  return ".text\n.p2align 4\n.globl " + name + "\n.type " + name + ",@function\n" + name + ":\n.cfi_startproc\n" + body +
-         "\n.cfi_endproc\n.size " + name + ", .-" + name + "\n";
-}
-
-class Data : public testing::Test {
-protected:
-  void SetUp() override {
-    if (!can_assemble()) GTEST_SKIP() << "clang-22 and lld-22 are not installed";
-  }
-  HostCode run(const std::string &text) {
-    library_ = assemble(text);
-    std::vector<std::string> problems;
-    return library_.elf ? analyse_host(*library_.elf, serial_for, problems) : HostCode{};
-  }
-  Library library_;
-};
+class Data : public HostTest {};
 
 TEST_F(Data, TableBetweenFunctionsIsNoCode) {
   const HostCode host = run(function("f", "lea rax, [rip + .Lmask]\nmovdqu xmm0, [rax]\nlea rax, [rip + .Lone]\nret") +

@@ -3,6 +3,7 @@
 // testdata/host/decode-differences.txt, and each line a difference.
 #include "decode.h"
 #include "image.h"
+#include "support/llvm_x86.h"
 #include "tables/cells.h"
 
 #include "gtest/gtest.h"
@@ -12,16 +13,6 @@
 #include <sstream>
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/MC/MCAsmInfo.h"
-#include "llvm/MC/MCContext.h"
-#include "llvm/MC/MCDisassembler/MCDisassembler.h"
-#include "llvm/MC/MCInst.h"
-#include "llvm/MC/MCInstrInfo.h"
-#include "llvm/MC/MCRegisterInfo.h"
-#include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/MCTargetOptions.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/TargetSelect.h"
 
 namespace isa_audit::host {
 namespace {
@@ -54,43 +45,6 @@ std::vector<Difference> read_differences() {
   return rows;
 }
 
-class Oracle {
-public:
-  Oracle() {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86Disassembler();
-    std::string error;
-    const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple_, error);
-    registers_.reset(target->createMCRegInfo(triple_));
-    assembler_.reset(target->createMCAsmInfo(*registers_, triple_, options_));
-    instructions_.reset(target->createMCInstrInfo());
-    subtarget_.reset(target->createMCSubtargetInfo(triple_, "", ""));
-    context_ = std::make_unique<llvm::MCContext>(triple_, assembler_.get(), registers_.get(), subtarget_.get());
-    disassembler_.reset(target->createMCDisassembler(*subtarget_, *context_));
-  }
-  // The length, 0 for none.
-  uint64_t length(std::span<const uint8_t> bytes, std::string &name) {
-    llvm::MCInst insn;
-    uint64_t size = 0;
-    if (disassembler_->getInstruction(insn, size, {bytes.data(), bytes.size()}, 0, llvm::nulls()) !=
-        llvm::MCDisassembler::Success)
-      return 0;
-    name = instructions_->getName(insn.getOpcode()).str();
-    return size;
-  }
-
-private:
-  llvm::Triple triple_{"x86_64-unknown-linux-gnu"};
-  llvm::MCTargetOptions options_;
-  std::unique_ptr<llvm::MCRegisterInfo> registers_;
-  std::unique_ptr<llvm::MCAsmInfo> assembler_;
-  std::unique_ptr<llvm::MCInstrInfo> instructions_;
-  std::unique_ptr<llvm::MCSubtargetInfo> subtarget_;
-  std::unique_ptr<llvm::MCContext> context_;
-  std::unique_ptr<llvm::MCDisassembler> disassembler_;
-};
-
 bool is_prefix_or_escape(unsigned b) {
   return b == 0x0f || b == 0x26 || b == 0x2e || b == 0x36 || b == 0x3e || (b >= 0x40 && b < 0x50) || b == 0x62 ||
          (b >= 0x64 && b <= 0x67) || b == 0xc4 || b == 0xc5 || b == 0xd5 || b == 0xf0 || b == 0xf2 || b == 0xf3;
@@ -114,7 +68,7 @@ bool is_known(std::vector<Difference> &rows, const std::string &kind, Map map, u
   return false;
 }
 
-void walk_map(Map map, Oracle &oracle, std::vector<Difference> &rows) {
+void walk_map(Map map, const LlvmX86 &oracle, std::vector<Difference> &rows) {
   const bool evex = map >= Map::evex1 && map <= Map::evex6;
   for (unsigned opcode = 0; opcode < 256; ++opcode) {
     for (size_t at = 0; at < kCellCount; ++at) {
@@ -127,7 +81,7 @@ void walk_map(Map map, Oracle &oracle, std::vector<Difference> &rows) {
         for (const uint8_t mask : {0, 1}) {
           if (theirs || (mask && !evex)) continue;
           bytes = cell_bytes(cell, vvvv, mask);
-          theirs = oracle.length(bytes, name);
+          theirs = oracle.length(bytes, &name);
         }
         if (map <= Map::x0f3a) break;
       }
@@ -146,13 +100,13 @@ void walk_map(Map map, Oracle &oracle, std::vector<Difference> &rows) {
 TEST(Walk, EveryEncodingAgreesWithLlvmOrIsListed) {
   std::vector<Difference> rows = read_differences();
   ASSERT_FALSE(rows.empty());
-  Oracle oracle;
+  const LlvmX86 oracle;
   for (int map = 0; map < static_cast<int>(Map::count_); ++map) walk_map(static_cast<Map>(map), oracle, rows);
   for (const Difference &d : rows) EXPECT_TRUE(d.used) << "no longer a difference: " << d.line;
 }
 
 // Every instruction of the functions that a library has unwind information for. Returns how many there are.
-size_t walk_library(const std::string &path, Oracle &oracle, std::vector<Difference> &rows) {
+size_t walk_library(const std::string &path, const LlvmX86 &oracle, std::vector<Difference> &rows) {
   std::ifstream file(path, std::ios::binary);
   const std::vector<uint8_t> content(std::istreambuf_iterator<char>(file), {});
   llvm::Expected<Elf> elf = Elf::read(Bytes::borrowed(content));
@@ -172,10 +126,10 @@ size_t walk_library(const std::string &path, Oracle &oracle, std::vector<Differe
       Insn insn;
       const std::span<const uint8_t> longest = code.first(std::min<size_t>(code.size(), 15));
       const uint64_t ours = decode(code, insn) ? insn.length : 0;
-      uint64_t theirs = oracle.length(longest, name);
+      uint64_t theirs = oracle.length(longest, &name);
       // LOCK, REP and the like are instructions of their own to LLVM.
       while (theirs && name.ends_with("_PREFIX") && theirs < longest.size()) {
-        const uint64_t more = oracle.length(longest.subspan(theirs), name);
+        const uint64_t more = oracle.length(longest.subspan(theirs), &name);
         theirs = more ? theirs + more : 0;
       }
       if (ours == 0 && theirs == 0) break; // data
@@ -192,7 +146,7 @@ size_t walk_library(const std::string &path, Oracle &oracle, std::vector<Differe
 
 TEST(Walk, EveryInstructionOfTheseLibrariesAgreesWithLlvmOrIsListed) {
   std::vector<Difference> rows = read_differences();
-  Oracle oracle;
+  const LlvmX86 oracle;
   size_t libraries = 0, instructions = 0;
   for (const char *name :
        {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libcrypto.so.3", "libssl.so.3", "libz.so.1",
