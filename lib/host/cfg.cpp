@@ -34,6 +34,10 @@ Flow flow_of(const Insn &i) {
   return Flow::next;
 }
 
+bool is_nop(const Insn &i) {
+  return (i.map == Map::one && i.opcode == 0x90 && !(i.rex & 1)) || (i.map == Map::x0f && i.opcode == 0x1f);
+}
+
 bool is_lea(const Insn &i) { return i.map == Map::one && i.opcode == 0x8d && i.rip_relative(); }
 
 } // namespace
@@ -206,6 +210,12 @@ void Cfg::build(const std::vector<bool> &stops) {
   };
   entries_.push_back(0);
   reach(0);
+  // Nor does anything lead to the padding before an aligned target of a jump, which would seem to run into it.
+  for (uint32_t b = 0; b < blocks_.size(); ++b) {
+    const Block &block = blocks_[b];
+    const auto first = insns_.begin() + block.first, last = insns_.begin() + block.last;
+    if (!seen[b] && std::all_of(first, last, [](const At &a) { return is_nop(a.insn); })) seen[b] = true;
+  }
   uint32_t jump = kNoBlock;
   for (uint32_t b = 0; b < blocks_.size(); ++b)
     if (blocks_[b].indirect && blocks_[b].table.empty() && seen[b] && jump == kNoBlock) jump = b;

@@ -16,6 +16,7 @@ const Edge *Interpreter::edge_at(uint32_t site) const {
 void Interpreter::run_block(uint32_t block, State &s) {
   const Block &b = cfg_.blocks()[block];
   in_guarded_ = !guarded_.empty() && guarded_[block];
+  in_absent_ = !absent_.empty() && absent_[block];
   block_tested_ =
       in_guarded_ && block < out_.tested.size() && out_.tested[block] ? Tested::of(*out_.tested[block]) : Tested::kUnknown;
   for (uint32_t i = b.first; i < b.last; ++i) step(cfg_.insns()[i], block, s);
@@ -76,13 +77,14 @@ void Interpreter::pass() {
   }
 }
 
-// A block is guarded if every path to it crosses an edge that means "present". Where the meaning of a branch is not clear,
-// either side may be the one: each is cut in turn.
-std::vector<bool> Interpreter::find_guarded() const {
+// The blocks to which every path crosses an edge that means `side` (present, absent). Where the meaning of a branch is not
+// clear, either edge may mean "present": each is cut in turn.
+std::vector<bool> Interpreter::find_behind(Polarity side) const {
   const size_t count = cfg_.blocks().size();
-  std::vector<bool> guarded(count);
+  const Polarity other = side == Polarity::present ? Polarity::absent : Polarity::present;
+  std::vector<bool> behind(count);
   bool unclear = false;
-  for (const Polarity p : taken_) unclear |= p == Polarity::unclear;
+  for (const Polarity p : taken_) unclear |= p == Polarity::unclear && side == Polarity::present;
   for (const bool cut_taken : {true, false}) {
     if (!cut_taken && !unclear) break;
     std::vector<bool> seen(count);
@@ -96,17 +98,23 @@ std::vector<bool> Interpreter::find_guarded() const {
       todo.pop_back();
       const Polarity p = taken_[b];
       cfg_.successors(b, [&](uint32_t next, bool is_taken) {
-        const bool cut = (p == Polarity::present && is_taken) || (p == Polarity::absent && !is_taken) ||
-                         (p == Polarity::unclear && is_taken == cut_taken);
+        const bool cut = (p == side && is_taken) || (p == other && !is_taken) ||
+                         (unclear && p == Polarity::unclear && is_taken == cut_taken);
         if (cut || seen[next]) return;
         seen[next] = true;
         todo.push_back(next);
       });
     }
     for (size_t b = 0; b < count; ++b)
-      if (!seen[b]) guarded[b] = true;
+      if (!seen[b]) behind[b] = true;
   }
-  return guarded;
+  return behind;
+}
+
+void Interpreter::find_sides() {
+  guarded_ = find_behind(Polarity::present);
+  absent_ = find_behind(Polarity::absent);
+  out_.tested = find_tested();
 }
 
 // What the checks on every path to a block prove: along an edge that means "present" its features are added, where paths meet
@@ -166,12 +174,10 @@ Outcome Interpreter::run() {
   bool branches = false;
   for (const Polarity p : taken_) branches |= p != Polarity::none;
   if (branches || out_.asks_features) {
-    guarded_ = find_guarded();
-    out_.tested = find_tested();
+    find_sides();
     // Again, with what is written behind a check, and (in a function that asks the CPU) what is stored after asking.
     pass();
-    guarded_ = find_guarded();
-    out_.tested = find_tested();
+    find_sides();
   }
   for (uint32_t b = 0; b < taken_.size(); ++b)
     if (taken_[b] != Polarity::none) out_.branches.push_back({b, taken_[b]});

@@ -97,11 +97,25 @@ uint8_t stored_bytes(const Insn &i) {
 
 } // namespace
 
+namespace {
+bool is_zero(const Value &v) { return v.kind == Kind::constant ? v.number == 0 : v.weak && v.arg == 1; }
+} // namespace
+
+// What a global tells of the CPU that is zero from here on and something else before: glibc switches off its tries of a lock
+// with transactions (__elision_aconf) after a "no". Zero over zero tells nothing.
+Value Interpreter::switched_off(const Address &a, uint8_t size) const {
+  if (!(in_absent_ || in_guarded_) || a.indexed) return {};
+  const uint8_t *before = image_.bytes_at(static_cast<uint64_t>(a.base.number), size);
+  if (!before || std::all_of(before, before + size, [](uint8_t byte) { return byte == 0; })) return {};
+  return Value::taint(!in_absent_, Tested::kUnknown);
+}
+
 void Interpreter::store(const Address &a, Value v, State &s, uint8_t size) {
   if (out_.asks_features && a.base.kind != Kind::stack && (v.kind == Kind::unknown || v.may)) v = Value::taint();
   if (in_guarded_ && v.tainted() && !v.weak && a.base.kind != Kind::stack) v.number = Tested::both(v.number, block_tested_);
   switch (a.base.kind) {
   case Kind::constant:
+    if (is_zero(v)) v = switched_off(a, size);
     if (v.tainted()) world_.store_global(static_cast<uint64_t>(a.base.number), v, size);
     break;
   case Kind::stack:

@@ -96,11 +96,13 @@ private:
   void apply(const Summary &effect, const World::Call &call, State &s);
   void finish_return(const Value &result);
   void cpuid(State &s);
-  std::vector<bool> find_guarded() const;
+  std::vector<bool> find_behind(Polarity side) const;
+  void find_sides();
   std::vector<std::optional<IsaSet>> find_tested() const;
 
   Address address_of(const Insn &i, const uint8_t *p, uint64_t next, const State &s) const;
   Value load(const Address &a, State &s, bool pointer_size);
+  Value switched_off(const Address &a, uint8_t size) const;
   void store(const Address &a, Value v, State &s, uint8_t size = 4);
   Value read_rm(const Insn &i, const uint8_t *p, uint64_t next, State &s);
   void write_rm(const Insn &i, const uint8_t *p, uint64_t next, const Value &v, State &s);
@@ -160,8 +162,8 @@ private:
   std::vector<State> in_;
   std::vector<Polarity> taken_;               // of each block's branch
   std::vector<std::optional<IsaSet>> proven_; // by that branch, on its side
-  std::vector<bool> guarded_;
-  bool in_guarded_ = false;
+  std::vector<bool> guarded_, absent_;        // blocks that run only after a "yes", only after a "no"
+  bool in_guarded_ = false, in_absent_ = false;
   int64_t block_tested_ = Tested::kUnknown; // what is known in the guarded block that runs
   bool any_return_ = false;
   uint8_t asks_ = 0; // as in Summary

@@ -145,4 +145,18 @@ private:
   std::vector<Stubs> stubs_;
 };
 
+// Calls visit(offset, class) for each instruction of `f` that is more than x86-64-v1.
+template <typename F> void for_each_use(const Program &program, const Function &f, F visit) {
+  const std::span<const uint8_t> code = program.bytes(f);
+  for (uint32_t at = 0; (at = program.skip_data(f, at)) < code.size();) {
+    Insn insn;
+    if (!decode(code.subspan(at), insn)) {
+      ++at;
+      continue;
+    }
+    if (insn.klass) visit(at, insn_class(insn.klass));
+    at += insn.length;
+  }
+}
+
 } // namespace isa_audit::host

@@ -149,13 +149,14 @@ void Reach::spread_open(const std::vector<std::pair<Node, Node>> &kernels, std::
     open_[n] = true;
     todo.push_back(n);
   };
+  // What a check leads to is the kernel for it, not an interface: neither an export nor a pointer to it opens it.
+  const auto is_kernel = [&](Node n) { return std::ranges::binary_search(kernels, n, {}, &std::pair<Node, Node>::first); };
   for (const Node n : entered_) add(n);
   for (size_t file = 0; file < graph_.file_count(); ++file) {
     for (const PythonFunction &f : python_[file]) add(f.node);
     if (roots_[file].is_python_module) continue;
-    // What a check leads to is the kernel for it, not an interface.
     for (const Root &r : roots_[file].exports)
-      if (!std::ranges::binary_search(kernels, r.node, {}, &std::pair<Node, Node>::first)) add(r.node);
+      if (!is_kernel(r.node)) add(r.node);
   }
   while (!todo.empty()) {
     const Node n = todo.back();
@@ -164,6 +165,7 @@ void Reach::spread_open(const std::vector<std::pair<Node, Node>> &kernels, std::
     for (const Edge &e : graph_.program(file).edges(graph_.function(file, n))) {
       const Node to = graph_.target(file, e);
       if (to == kNoNode || open_[to] || guards_.is_guarded(n, e.site)) continue;
+      if (e.kind == EdgeKind::address && is_kernel(to)) continue;
       if (dispatches_[file] && looks_chosen(n, e, to))
         chosen.emplace_back(to, n);
       else

@@ -6,6 +6,7 @@
 
 #include "names.h"
 #include "print.h"
+#include "transactions.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace isa_audit::host {
@@ -17,20 +18,6 @@ constexpr size_t kFirstUses = 6;
 constexpr size_t kSureUses = 4;   // further ones, those on whose way the least can be avoided
 constexpr size_t kMaxUses = 4096; // looked at
 
-// Calls visit(offset, class) for each instruction of `f` that is more than x86-64-v1.
-template <typename F> void for_each_use(const Program &program, const Function &f, F visit) {
-  const std::span<const uint8_t> code = program.bytes(f);
-  for (uint32_t at = 0; (at = program.skip_data(f, at)) < code.size();) {
-    Insn insn;
-    if (!decode(code.subspan(at), insn)) {
-      ++at;
-      continue;
-    }
-    if (insn.klass) visit(at, insn_class(insn.klass));
-    at += insn.length;
-  }
-}
-
 std::string hex(uint64_t n) { return "0x" + llvm::utohexstr(n, true); }
 
 } // namespace
@@ -38,6 +25,11 @@ std::string hex(uint64_t n) { return "0x" + llvm::utohexstr(n, true); }
 Reporter::Reporter(const Graph &graph, Guards &guards, Reach &reach)
     : graph_(graph), guards_(guards), reach_(reach), gaps_(graph, guards, reach) {
   for (auto *uses : {&load_, &import_}) uses->resize(graph.file_count());
+  for (size_t file = 0; file < graph.file_count(); ++file) {
+    transaction_check_.push_back(find_transaction_check(graph, guards, reach, file));
+    checked_.emplace_back();
+    if (transaction_check_.back() != kNoNode) checked_.back().insert(Feature::rtm);
+  }
   run_in_order();
 }
 
@@ -93,7 +85,7 @@ void Reporter::run_in_order() {
     Use use{node, offset, v.strength, grade, {}, {}, {}};
     use.doubt = reach_.doubt_of_use(node, offset);
     const bool load = v.strength == Strength::load;
-    for (const Feature f : (insn_class(insn.klass).features - psabi_level(1)).list()) {
+    for (const Feature f : (insn_class(insn.klass).features - psabi_level(1) - checked_[file]).list()) {
       std::vector<Use> &list = (load ? load_ : import_)[file][f];
       // One a function.
       const bool told = !list.empty() && list.back().node == node && list.back().doubt <= use.doubt;
@@ -149,7 +141,7 @@ void Reporter::add_call_uses(size_t file, HostCode &host, std::vector<std::pair<
   IsaSet told;
   for (const auto &[name, nodes] : by_name) {
     for (const Node start : nodes) {
-      const IsaSet needs = reach_.transitive(start) - before;
+      const IsaSet needs = reach_.transitive(start) - before - checked_[file];
       if (needs.empty()) continue;
       host.at_call[name] |= needs;
       IsaSet look = needs - told;
@@ -222,24 +214,25 @@ void Reporter::report(size_t file, const std::string &variant_of, HostCode &host
     if (faults.empty() && differs.empty()) continue;
     const bool is_open = reach_.is_open(n), behind = reach_.is_behind_guard(n);
     Uses &list = is_open ? open : behind ? guarded : unreached;
-    const bool checks = is_open && guards_.has_guards(n);
+    const bool checks = is_open && (guards_.has_guards(n) || !checked_[file].empty());
     const bool news =
         std::ranges::any_of(faults.list(), [&](Feature x) { return !list.contains(x) || (checks && !guarded.contains(x)); });
     if (!news && (differs - silent_open).empty()) continue;
     for_each_use(program, f, [&](uint32_t at, const InsnClass &klass) {
       const IsaSet needs = klass.features - psabi_level(1);
-      const bool checked = is_open && guards_.is_guarded(n, at);
+      const bool branch = is_open && guards_.is_guarded(n, at);
       for (const Feature x : needs.list()) {
+        const bool checked = branch || (is_open && checked_[file].contains(x));
         Use use{n,  at, is_open ? Strength::unguarded : behind ? Strength::guarded : Strength::unreached, Grade::possible, {},
                 {}, {}};
         if (checked) use.strength = Strength::guarded;
         if (checked)
-          use.guard = "check at " + hex(guards_.guard_of(n));
+          use.guard = "check at " + hex(guards_.guard_of(branch ? n : transaction_check_[file]));
         else if (behind)
           use.guard = describe(reach_.guard_of(n));
         (checked ? guarded : list).try_emplace(x, use);
       }
-      if (!is_open || checked) return;
+      if (!is_open || branch) return;
       for (const Feature x : klass.silent.list()) {
         // TZCNT counts only where someone looks at what differs: the class of the function has it then.
         if (!differs.contains(x)) continue;

@@ -43,6 +43,8 @@ private:
   Reach &reach_;
   GapFinder gaps_;
   std::vector<FirstUses> load_, import_; // of each file
+  std::vector<Node> transaction_check_;  // of each file, as find_transaction_check says
+  std::vector<IsaSet> checked_;          // of each file: features whose every use is behind a check, whatever leads there
 };
 
 } // namespace isa_audit::host

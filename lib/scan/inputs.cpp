@@ -30,10 +30,10 @@ std::string last_parts(const std::string &path) {
   constexpr int kParts = 4;
   std::error_code error;
   fs::path whole = fs::weakly_canonical(path, error);
-  std::string out;
+  fs::path out;
   for (int i = 0; i < kParts && whole.has_filename(); ++i, whole = whole.parent_path())
-    out = whole.filename().string() + (out.empty() ? "" : "/") + out;
-  return out;
+    out = out.empty() ? whole.filename() : whole.filename() / out;
+  return out.string();
 }
 
 class Taker {

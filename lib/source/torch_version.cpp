@@ -16,7 +16,7 @@ std::string quoted(llvm::StringRef value) {
   value = value.ltrim();
   if (value.empty() || (value.front() != '\'' && value.front() != '"')) return "";
   const size_t end = value.find(value.front(), 1);
-  if (end == llvm::StringRef::npos || end > kValueLimit) return "";
+  if (end > kValueLimit) return ""; // unclosed (npos) too
   llvm::StringRef text = value.slice(1, end);
   for (const char c : text)
     if (!llvm::isPrint(c)) return "";

@@ -77,6 +77,15 @@ TEST_F(Analyse, TheOtherSideOfTheCheckIsNotGuarded) {
   EXPECT_EQ(host.unguarded.names(), Names{"avx2"});
 }
 
+TEST_F(Analyse, PaddingBeforeATargetLeadsNowhere) {
+  const std::string check = "push rbx\nmov eax, 7\nxor ecx, ecx\ncpuid\nmov eax, ebx\npop rbx\ntest eax, 32\njne 1f\nret\n";
+  const std::string body = "1: vpaddd ymm0, ymm1, ymm2\nret";
+  for (const std::string pad : {"nop\n", ".p2align 4\n", "xchg ax, ax\n", ".nops 24, 9\n"})
+    EXPECT_EQ(run(function("f", check + pad + body)).guarded.names(), Names{"avx2"}) << pad;
+  // Code there may be a landing pad.
+  EXPECT_EQ(run(function("f", check + "mov eax, 1\n" + body)).unguarded.names(), Names{"avx2"});
+}
+
 TEST_F(Analyse, GuardedCallProtectsTheCallee) {
   const HostCode host =
       run(detector("flag") + function("kernel", "vpaddd ymm0, ymm1, ymm2\nret", false) +

@@ -72,6 +72,47 @@ TEST_F(GuardsOf, NullCheckOfTheObjectIsNoCheck) {
   EXPECT_EQ(host.at_load.names(), Names{"avx2"});
 }
 
+// On unless the check says no, as the number of tries of a lock with transactions in glibc.
+TEST_F(GuardsOf, WhatANoSwitchesOffIsACheck) {
+  const std::string use =
+      kKernel + function("start", "cmp dword ptr [rip + tries], 0\njle 1f\ncall kernel\n1: ret", false) + initialiser("start");
+  const std::string tries = ".data\n.p2align 2\ntries: .long 3\n";
+  const std::string off = "mov dword ptr [rip + tries], 0\n1: ret";
+  const HostCode host =
+      run(detector("flag") + function("prepare", "call detect\ncmp dword ptr [rip + flag], 0\njne 1f\n" + off) + use + tries);
+  EXPECT_TRUE(host.at_load.empty());
+  EXPECT_EQ(host.guarded.names(), Names{"avx2"});
+  // Switched off after a yes, or for another reason: says nothing of the CPU.
+  EXPECT_EQ(
+      run(detector("flag") + function("prepare", "call detect\ncmp dword ptr [rip + flag], 0\nje 1f\n" + off) + use + tries)
+          .at_load.names(),
+      Names{"avx2"});
+  EXPECT_EQ(run(detector("flag") + function("prepare", "test edi, edi\njne 1f\n" + off) + use + tries).at_load.names(),
+            Names{"avx2"});
+}
+
+// The second XBEGIN runs if the mutex says so, which the analysis does not follow.
+TEST_F(GuardsOf, TransactionsOfAProgramThatAsksAreChecked) {
+  const std::string unlock = function("unlock", "cmp dword ptr [rdi], 0\nje 1f\nxend\n1: ret");
+  const std::string trylock = function("trylock", "cmp dword ptr [rdi + 16], 256\njne 2f\nxabort 253\nxbegin 2f\n2: ret");
+  const std::string all = detector("flag") + initialiser("detect") + unlock + trylock + initialiser("trylock");
+  const std::string asks = function("lock", "cmp dword ptr [rip + flag], 0\nje 2f\nxbegin 2f\n2: ret");
+  const HostCode host = run(all + asks);
+  EXPECT_TRUE(host.at_load.empty() && host.unguarded.empty());
+  EXPECT_EQ(host.guarded.names(), Names{"rtm"});
+  EXPECT_EQ(run(all + function("lock", "cmp dword ptr [rdi], 0\nje 2f\nxbegin 2f\n2: ret")).at_load.names(), Names{"rtm"});
+}
+
+// The address of a kernel may be taken anywhere: as glibc lists all that its resolvers choose among.
+TEST_F(GuardsOf, ListOfKernelsDoesNotOpenThem) {
+  const std::string list = function("list", "lea rax, [rip + kernel]\nmov qword ptr [rdi], rax\nret");
+  const std::string choose =
+      function("choose", "xor eax, eax\ncmp dword ptr [rip + flag], 0\nje 1f\nlea rax, [rip + kernel]\n1: ret");
+  const std::string detect = detector("flag") + initialiser("detect");
+  EXPECT_TRUE(run(detect + kKernel + list + choose).unguarded.empty());
+  EXPECT_EQ(run(detect + kKernel + list).unguarded.names(), Names{"avx2"});
+}
+
 // A choice by something on the heap, in a file that asks the CPU elsewhere.
 const std::string kChoice =
     function("f", "mov rax, qword ptr [rdi]\ncmp dword ptr [rax + 8], 0\nje 1f\njmp kernel\n1: paddd xmm0, xmm1\nret");
