@@ -3,6 +3,7 @@
 #include <memory>
 #include <numeric>
 
+#include "detectors.h"
 #include "notes.h"
 #include "report.h"
 #include "variants.h"
@@ -62,7 +63,7 @@ std::vector<HostCode> analyse_host_set(std::span<const HostInput> inputs, const 
   std::vector<File> files(order.size());
   parallel(order.size(), [&](size_t at) { // most files are small: one job each; large ones have jobs of their own
     files[at].image = std::make_unique<Image>(*inputs[order[at]].elf);
-    files[at].program = std::make_unique<Program>(*files[at].image, parallel);
+    files[at].program = std::make_unique<Program>(*files[at].image, parallel, find_cpuinfo_names(*files[at].image));
   });
   std::vector<GraphFile> graph_files;
   std::vector<std::string> paths;

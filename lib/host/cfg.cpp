@@ -252,15 +252,23 @@ std::vector<bool> Cfg::normal(const Cuts &cuts) const {
 }
 
 std::vector<bool> Cfg::returning(const Cuts &cuts) const {
-  std::vector<std::vector<uint32_t>> before(blocks_.size());
-  std::vector<uint32_t> todo;
+  // Predecessors: those of block b are before[first[b]] to before[first[b + 1]].
+  std::vector<uint32_t> first(blocks_.size() + 2), before, todo;
   std::vector<bool> seen(blocks_.size());
   const auto is_cut = [&](uint32_t b, int what) { return !cuts.empty() && (cuts[b] & what); };
+  const auto for_each_edge = [&](auto visit) {
+    for (uint32_t b = 0; b < blocks_.size(); ++b)
+      if (!is_cut(b, kBlock))
+        successors(b, [&](uint32_t s, bool taken) {
+          if (!is_cut(b, taken ? kTaken : kNext)) visit(b, s);
+        });
+  };
+  for_each_edge([&](uint32_t, uint32_t s) { ++first[s + 2]; });
+  for (size_t i = 2; i < first.size(); ++i) first[i] += first[i - 1];
+  before.resize(first.back());
+  for_each_edge([&](uint32_t b, uint32_t s) { before[first[s + 1]++] = b; });
   for (uint32_t b = 0; b < blocks_.size(); ++b) {
     if (is_cut(b, kBlock)) continue;
-    successors(b, [&](uint32_t s, bool taken) {
-      if (!is_cut(b, taken ? kTaken : kNext)) before[s].push_back(b);
-    });
     const bool leaves = blocks_[b].returns || (blocks_[b].conditional && blocks_[b].taken == kNoBlock && !is_cut(b, kTaken));
     if (!leaves) continue;
     seen[b] = true;
@@ -269,7 +277,8 @@ std::vector<bool> Cfg::returning(const Cuts &cuts) const {
   while (!todo.empty()) {
     const uint32_t b = todo.back();
     todo.pop_back();
-    for (const uint32_t p : before[b]) {
+    for (uint32_t i = first[b]; i < first[b + 1]; ++i) {
+      const uint32_t p = before[i];
       if (seen[p]) continue;
       seen[p] = true;
       todo.push_back(p);

@@ -1,6 +1,7 @@
 #include "detectors.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 namespace isa_audit::host {
@@ -46,8 +47,9 @@ constexpr std::string_view kFlagWords[] = {"avx2", "sse4_2", "avx512f", "asimd"}
 // Calls visit(address) for each place of `text` in data that only can be read.
 template <typename F> void for_each_place(const Image &image, std::string_view text, F visit) {
   for (const Elf::Range &r : image.elf().data_ranges()) {
-    const std::string_view bytes(reinterpret_cast<const char *>(r.bytes.data()), r.bytes.size());
-    for (size_t at = bytes.find(text); at != bytes.npos; at = bytes.find(text, at + 1)) visit(r.address + at);
+    const uint8_t *at = r.bytes.data(), *const end = at + r.bytes.size();
+    while ((at = static_cast<const uint8_t *>(memmem(at, static_cast<size_t>(end - at), text.data(), text.size()))))
+      visit(r.address + static_cast<uint64_t>(at++ - r.bytes.data()));
   }
 }
 
@@ -67,28 +69,16 @@ bool is_no_return(std::string_view name) {
              : false;
 }
 
-std::vector<uint32_t> find_cpuinfo_readers(const Program &program) {
-  const Image &image = program.image();
+std::vector<uint64_t> find_cpuinfo_names(const Image &image) {
   std::vector<uint64_t> places;
   for_each_place(image, kCpuInfo, [&](uint64_t address) { places.push_back(address); });
   if (places.empty()) return {};
   bool words = false;
-  for (const std::string_view word : kFlagWords) for_each_place(image, word, [&](uint64_t) { words = true; });
+  for (const std::string_view word : kFlagWords)
+    if (!words) for_each_place(image, word, [&](uint64_t) { words = true; });
   if (!words) return {};
-  // Code refers to the name by its distance from the next instruction, the last four bytes of LEA.
-  std::vector<uint32_t> readers;
-  const auto [low, high] = std::ranges::minmax(places);
-  for (const CodeRange &r : image.code()) {
-    if (r.plt || r.end - r.start < 4) continue;
-    for (uint64_t at = r.start; at + 4 <= r.end; ++at) {
-      const uint64_t target = at + 4 + static_cast<uint64_t>(int64_t{read_le<int32_t>(r.bytes + (at - r.start))});
-      if (target < low || target > high || std::ranges::find(places, target) == places.end()) continue;
-      if (const uint32_t f = program.function_at(at); f != kNoFunction) readers.push_back(f);
-    }
-  }
-  std::ranges::sort(readers);
-  readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
-  return readers;
+  std::ranges::sort(places);
+  return places;
 }
 
 } // namespace isa_audit::host

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "program.h"
+#include "image.h"
 
 namespace isa_audit::host {
 
@@ -15,8 +15,8 @@ bool is_detector_function(std::string_view name);
 // A function that does not come back.
 bool is_no_return(std::string_view name);
 
-// The functions that refer to the name of Linux' file on the CPU, as indices, in a file that also knows that file's words
-// for instruction sets: others read the number of cores or the clock there.
-std::vector<uint32_t> find_cpuinfo_readers(const Program &program);
+// Where the name of Linux' file on the CPU lies, sorted, in a file that also knows that file's words for instruction sets:
+// others read the number of cores or the clock there. Functions that refer to it ask the CPU.
+std::vector<uint64_t> find_cpuinfo_names(const Image &image);
 
 } // namespace isa_audit::host

@@ -58,14 +58,11 @@ bool Guards::never_returns(size_t file, const Edge &edge) const {
   return s && is_no_return(s->name);
 }
 
-const Cfg &Guards::cfg(Node node) {
-  Info &info = info_[node];
-  if (!info.cfg) {
-    const size_t file = graph_.file_of(node);
-    info.cfg = std::make_unique<Cfg>(graph_.program(file), graph_.function(file, node),
+std::shared_ptr<const Cfg> Guards::cfg(Node node) const {
+  if (const auto it = info_.find(node); it != info_.end() && it->second.cfg) return it->second.cfg;
+  const size_t file = graph_.file_of(node);
+  return std::make_shared<const Cfg>(graph_.program(file), graph_.function(file, node),
                                      [&](const Edge &e) { return never_returns(file, e); });
-  }
-  return *info.cfg;
 }
 
 const std::vector<Guards::Indirect> &Guards::indirect(Node node) const {
@@ -133,10 +130,11 @@ void Guards::seed() {
     const Image &image = program.image();
     for (Node n = graph_.first(file); n < graph_.first(file + 1); ++n)
       if (graph_.function(file, n).detects) enqueue(n);
-    for (const uint32_t reader : find_cpuinfo_readers(program)) {
-      info_[graph_.first(file) + reader].known.asks = 1;
-      enqueue(graph_.first(file) + reader);
-    }
+    for (const uint64_t name : program.watched())
+      for (const Reference &reader : program.references(name, 1)) {
+        info_[graph_.first(file) + reader.function].known.asks = 1;
+        enqueue(graph_.first(file) + reader.function);
+      }
     // Imported detectors, by the slots through which they are reached.
     for (const Relocation &r : image.relocations()) {
       if (!r.symbol) continue;
@@ -185,17 +183,27 @@ void Guards::drain() {
     info_[node].queued = false;
     process(node);
   }
+  release();
+}
+
+// Instructions and blocks take far more memory than what was learnt from them, and most functions have no check.
+void Guards::release() {
+  for (const Node node : processed_)
+    if (!guarding_[node]) info_[node].cfg.reset();
+  processed_.clear();
 }
 
 void Guards::process(Node node) {
-  const Cfg &flow = cfg(node);
   Info &info = info_[node];
+  if (!info.cfg) info.cfg = cfg(node);
+  const std::shared_ptr<const Cfg> flow = info.cfg;
+  processed_.push_back(node);
   ++info.visits;
   info.visited = true;
   current_ = node;
   file_ = graph_.file_of(node);
   info.indirect.clear();
-  Outcome outcome = interpret(graph_.program(file_), graph_.function(file_, node), flow, info.known, *this);
+  Outcome outcome = interpret(graph_.program(file_), graph_.function(file_, node), *flow, info.known, *this);
   Info &after = info_[node];
   std::ranges::sort(after.indirect);
   after.indirect.erase(std::unique(after.indirect.begin(), after.indirect.end()), after.indirect.end());

@@ -46,14 +46,15 @@ public:
   std::optional<IsaSet> tested(Node node, uint32_t block) const;
   // The branch that protects it, as an address in the function's file; 0 if none is known.
   uint64_t guard_of(Node node) const;
-  const Cfg &cfg(Node node);
+  // The control flow of a function: of one with checks it is kept, of another made anew.
+  std::shared_ptr<const Cfg> cfg(Node node) const;
   // How often a function of the file was left out because too many had been looked at.
   size_t skipped(size_t file) const { return skipped_[file]; }
   bool never_returns(size_t file, const Edge &edge) const;
 
 private:
   struct Info {
-    std::unique_ptr<Cfg> cfg;
+    std::shared_ptr<const Cfg> cfg;
     Summary summary, known;
     std::vector<Indirect> indirect;
     std::vector<bool> guarded;                 // blocks
@@ -70,6 +71,7 @@ private:
   void enqueue(Node node);
   void drain();
   void process(Node node);
+  void release();
   void mark(Node node);
   std::span<const Node> callers(Node node) const;
   void learn(Node callee, const Call &call);
@@ -84,6 +86,7 @@ private:
   Graph &graph_;
   std::unordered_map<Node, Info> info_;
   std::deque<Node> todo_;
+  std::vector<Node> processed_;                           // since the last release()
   std::vector<bool> followed_, guarding_, with_indirect_; // functions: the last for indirect() alone
   struct Global {
     Value value;

@@ -49,25 +49,20 @@ const ClassTable &class_table() {
 
 IsaSet faulting(const ClassSet &classes) {
   IsaSet set;
-  if (!classes.intersects(class_table().any_faulting)) return set;
-  const auto count = static_cast<uint16_t>(insn_class_count());
-  for (uint16_t i = 0; i < count; ++i)
-    if (classes.contains(i)) set |= class_table().faulting[i];
+  classes.for_each_in(class_table().any_faulting, [&](uint16_t i) { set |= class_table().faulting[i]; });
   return set;
 }
 
 IsaSet silent(const ClassSet &classes) {
   IsaSet set;
-  if (!classes.intersects(class_table().any_silent)) return set;
-  const auto count = static_cast<uint16_t>(insn_class_count());
-  for (uint16_t i = 0; i < count; ++i)
-    if (classes.contains(i)) set |= class_table().silent[i];
+  classes.for_each_in(class_table().any_silent, [&](uint16_t i) { set |= class_table().silent[i]; });
   return set;
 }
 
 // ------------------------------------------------------------------ all functions
 
-Program::Program(const Image &image, const ParallelFor &parallel) : image_(&image) {
+Program::Program(const Image &image, const ParallelFor &parallel, std::vector<uint64_t> watched)
+    : image_(&image), watched_(std::move(watched)) {
   for (const CodeRange &r : image.code()) {
     if (!r.plt) continue;
     Stubs s{r.start, r.end, std::vector<Callee>((r.end - r.start) / 8 + 1)};

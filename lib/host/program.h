@@ -7,6 +7,7 @@
 // linear sweep from there would run into the next function, or into data (NASM code without FDE in libdav1d).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -22,10 +23,11 @@ class ClassSet {
 public:
   void insert(uint16_t klass) { words_[klass >> 6] |= uint64_t{1} << (klass & 63); }
   bool contains(uint16_t klass) const { return words_[klass >> 6] >> (klass & 63) & 1; }
-  bool intersects(const ClassSet &o) const {
-    uint64_t any = 0;
-    for (size_t i = 0; i < words_.size(); ++i) any |= words_[i] & o.words_[i];
-    return any != 0;
+  // Calls visit(index) for each class that is in both sets.
+  template <typename Visit> void for_each_in(const ClassSet &o, Visit visit) const {
+    for (size_t i = 0; i < words_.size(); ++i)
+      for (uint64_t word = words_[i] & o.words_[i]; word; word &= word - 1)
+        visit(static_cast<uint16_t>(i * 64 + static_cast<size_t>(std::countr_zero(word))));
   }
   ClassSet &operator|=(const ClassSet &o) {
     for (size_t i = 0; i < words_.size(); ++i) words_[i] |= o.words_[i];
@@ -80,7 +82,8 @@ inline constexpr uint32_t kNoFunction = UINT32_MAX;
 
 class Program {
 public:
-  Program(const Image &image, const ParallelFor &parallel);
+  // `watched`: addresses of data that is only read, to which references are of interest; sorted.
+  Program(const Image &image, const ParallelFor &parallel, std::vector<uint64_t> watched = {});
 
   const Image &image() const { return *image_; }
   const std::vector<Function> &functions() const { return functions_; } // sorted by start
@@ -94,7 +97,8 @@ public:
   std::span<const uint8_t> bytes(const Function &f) const;
   // `at`, an offset in `f`, or the end of the data that is there. Whoever decodes a function anew asks before each instruction.
   uint32_t skip_data(const Function &f, uint32_t at) const { return f.has_data ? end_of_data(f, at) : at; }
-  // References from code to writable memory, and to what relocated slots point at there; by address.
+  const std::vector<uint64_t> &watched() const { return watched_; }
+  // References from code to writable memory and watched data, and to what relocated slots point at there; by address.
   std::span<const Reference> references(uint64_t address, uint64_t size) const;
 
   // What a call or jump to `target` reaches, through PLT stubs: an address of the file, or an external symbol.
@@ -132,6 +136,7 @@ private:
   std::vector<Edge> edges_;
   std::vector<std::pair<uint64_t, uint64_t>> found_; // references, until functions have their final numbers
   std::vector<Reference> references_;
+  std::vector<uint64_t> watched_;
   // For each block of code, the last function that starts at or before its beginning.
   struct Index {
     uint64_t start, end;

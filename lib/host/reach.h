@@ -64,10 +64,15 @@ public:
   std::vector<std::pair<uint32_t, Node>> plain_callees(Node node);
 
 private:
-  struct Paths {                            // what is known of a function's blocks
-    std::vector<bool> certain, likely, few; // few: also when all counts are small
-    std::vector<bool> plain;                // reached without a switch
-    uint32_t switch_doubt = 1;              // what its largest switch is worth
+  struct Paths { // what is known of a function's blocks
+    struct Block {
+      uint32_t start;       // offset in the function
+      bool certain, likely; // on every, on some way to a return
+      bool few;             // likely, also when all counts are small
+      bool plain;           // likely, also without a switch
+    };
+    std::vector<Block> blocks; // by start
+    uint32_t switch_doubt = 1; // what its largest switch is worth
   };
 
   void enter();
@@ -77,8 +82,9 @@ private:
   void spread_behind(const std::vector<std::pair<Node, Node>> &starts, bool by_pattern);
   bool looks_chosen(Node node, const Edge &edge, Node to);
   void split_table(const std::vector<Node> &table, std::vector<Node> &found, std::vector<Node> &chosen);
-  void follow_data(size_t file, size_t reference, std::vector<Node> &found, std::vector<Node> &chosen);
+  void follow_data(size_t file, size_t reference, std::vector<Node> &found, std::vector<Node> *chosen);
   const Paths &paths(Node node);
+  const Paths::Block *block_at(Node node, uint32_t offset);
   // How avoidable the place is: 0 for certain, about the number of two-way decisions.
   uint32_t doubt_at(Node node, uint32_t offset, bool use = false);
   uint8_t error_way(size_t file, Node node, const Cfg &cfg, uint32_t block);

@@ -85,7 +85,8 @@ bool Reach::always_errs(Node node, int depth) {
   for (const Edge &e : graph_.program(file).edges(f)) candidate |= is_error_call(file, e, depth);
   bool errs = false;
   if (candidate) {
-    const Cfg &cfg = guards_.cfg(node);
+    const std::shared_ptr<const Cfg> flow = guards_.cfg(node);
+    const Cfg &cfg = *flow;
     Cfg::Cuts cuts(cfg.blocks().size());
     for (uint32_t b = 0; b < cuts.size(); ++b) cuts[b] = error_way(file, node, cfg, b);
     for (const Edge &e : graph_.program(file).edges(f))
@@ -174,15 +175,16 @@ uint8_t many_way(const Cfg &cfg, uint32_t block) {
 const Reach::Paths &Reach::paths(Node node) {
   if (const auto it = paths_.find(node); it != paths_.end()) return it->second;
   const size_t file = graph_.file_of(node);
-  const Cfg &cfg = guards_.cfg(node);
+  const std::shared_ptr<const Cfg> flow = guards_.cfg(node);
+  const Cfg &cfg = *flow;
   Paths p;
-  p.certain = cfg.unavoidable();
+  const std::vector<bool> certain = cfg.unavoidable();
   Cfg::Cuts cuts(cfg.blocks().size());
   for (const Edge &e : graph_.program(file).edges(graph_.function(file, node)))
     if (is_error_call(file, e, kErrorDepth))
-      if (const uint32_t b = cfg.block_of(e.site); b != kNoBlock && !p.certain[b]) cuts[b] |= Cfg::kBlock;
+      if (const uint32_t b = cfg.block_of(e.site); b != kNoBlock && !certain[b]) cuts[b] |= Cfg::kBlock;
   for (uint32_t b = 0; b < cuts.size(); ++b) cuts[b] |= error_way(file, node, cfg, b);
-  p.likely = cfg.normal(cuts);
+  const std::vector<bool> likely = cfg.normal(cuts);
   Cfg::Cuts switches = cuts;
   for (uint32_t b = 0; b < cuts.size(); ++b) {
     cuts[b] |= many_way(cfg, b);
@@ -191,23 +193,30 @@ const Reach::Paths &Reach::paths(Node node) {
     switches[b] |= Cfg::kTaken;
     p.switch_doubt = std::max(p.switch_doubt, static_cast<uint32_t>(std::bit_width(cases - 1)));
   }
-  p.few = cfg.normal(cuts);
-  p.plain = cfg.normal(switches);
+  const std::vector<bool> few = cfg.normal(cuts), plain = cfg.normal(switches);
+  p.blocks.reserve(cfg.blocks().size());
+  for (uint32_t b = 0; b < cfg.blocks().size(); ++b)
+    p.blocks.push_back({cfg.insns()[cfg.blocks()[b].first].offset, certain[b], likely[b], few[b], plain[b]});
   return paths_[node] = std::move(p);
 }
 
+const Reach::Paths::Block *Reach::block_at(Node node, uint32_t offset) {
+  const std::vector<Paths::Block> &blocks = paths(node).blocks;
+  const auto after = std::ranges::upper_bound(blocks, offset, {}, &Paths::Block::start);
+  return after == blocks.begin() ? nullptr : &*std::prev(after);
+}
+
 Grade Reach::grade_at(Node node, uint32_t offset, bool use) {
-  const Paths &p = paths(node);
-  const uint32_t block = guards_.cfg(node).block_of(offset);
-  if (block == kNoBlock) return Grade::possible;
-  if (p.certain[block]) return Grade::certain;
-  return p.likely[block] && (!use || p.few[block]) ? Grade::likely : Grade::possible;
+  const Paths::Block *block = block_at(node, offset);
+  if (!block) return Grade::possible;
+  if (block->certain) return Grade::certain;
+  return block->likely && (!use || block->few) ? Grade::likely : Grade::possible;
 }
 
 uint32_t Reach::doubt_at(Node node, uint32_t offset, bool use) {
   if (grade_at(node, offset, use) == Grade::certain) return 0;
-  const uint32_t block = guards_.cfg(node).block_of(offset);
-  return block != kNoBlock && paths(node).likely[block] && !paths(node).plain[block] ? paths(node).switch_doubt : 1;
+  const Paths::Block *block = block_at(node, offset);
+  return block && block->likely && !block->plain ? paths(node).switch_doubt : 1;
 }
 
 Grade Reach::grade_of_use(Node node, uint32_t offset) {

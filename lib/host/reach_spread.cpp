@@ -39,8 +39,8 @@ std::vector<std::pair<uint32_t, Node>> Reach::plain_callees(Node node) {
 }
 
 // The functions that pointers in the object of `reference`, the first to it, lead to, over further objects too. An object
-// reaches to the next place that code refers to.
-void Reach::follow_data(size_t file, size_t reference, std::vector<Node> &found, std::vector<Node> &chosen) {
+// reaches to the next place that code refers to. `chosen` gets those that look like a choice by the CPU; null: no matter.
+void Reach::follow_data(size_t file, size_t reference, std::vector<Node> &found, std::vector<Node> *chosen) {
   const Program &program = graph_.program(file);
   const Image &image = program.image();
   const std::span<const Reference> all = program.references(0, UINT64_MAX);
@@ -73,8 +73,8 @@ void Reach::follow_data(size_t file, size_t reference, std::vector<Node> &found,
         todo.push_back({r->value, static_cast<size_t>(after - all.begin())});
       }
     }
-    if (dispatches_[file])
-      split_table(table, found, chosen);
+    if (chosen && dispatches_[file])
+      split_table(table, found, *chosen);
     else
       found.insert(found.end(), table.begin(), table.end());
   }
@@ -95,8 +95,8 @@ void Reach::split_table(const std::vector<Node> &table, std::vector<Node> &found
 // needs more than the function it is in.
 bool Reach::looks_chosen(Node node, const Edge &edge, Node to) {
   if (own_[to].is_subset_of(own_[node])) return false;
-  const uint32_t block = guards_.cfg(node).block_of(edge.site);
-  return block == kNoBlock || edge.conditional || !paths(node).certain[block];
+  const Paths::Block *block = block_at(node, edge.site);
+  return !block || edge.conditional || !block->certain;
 }
 
 void Reach::spread() {
@@ -176,7 +176,7 @@ void Reach::spread_open(const std::vector<std::pair<Node, Node>> &kernels, std::
     const uint32_t index = n - graph_.first(file);
     std::vector<Node> found, better;
     auto d = std::ranges::lower_bound(data_[file], std::pair<uint32_t, uint64_t>(index, 0));
-    for (; d != data_[file].end() && d->first == index; ++d) follow_data(file, d->second, found, better);
+    for (; d != data_[file].end() && d->first == index; ++d) follow_data(file, d->second, found, &better);
     for (const Node to : found) add(to);
     for (const Node to : better) chosen.emplace_back(to, n);
   }
@@ -201,7 +201,7 @@ void Reach::spread_behind(const std::vector<std::pair<Node, Node>> &starts, bool
     const uint32_t index = n - graph_.first(file);
     std::vector<Node> found;
     auto d = std::ranges::lower_bound(data_[file], std::pair<uint32_t, uint64_t>(index, 0));
-    for (; d != data_[file].end() && d->first == index; ++d) follow_data(file, d->second, found, found);
+    for (; d != data_[file].end() && d->first == index; ++d) follow_data(file, d->second, found, nullptr);
     for (const Node to : found) add(to, by);
   }
 }

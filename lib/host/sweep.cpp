@@ -350,7 +350,10 @@ void Sweeper::take(uint64_t target, uint64_t address) {
 
 // A place in memory that an instruction reads, writes or takes the address of.
 void Sweeper::refer(uint64_t target) {
-  if (!image_.is_writable(target)) return;
+  if (!image_.is_writable(target)) {
+    if (std::ranges::binary_search(program_.watched(), target)) found_.references.emplace_back(target, f_->start);
+    return;
+  }
   if (image_.may_have_relocation(target)) {
     const std::optional<uint64_t> pointer = image_.pointer_at(target);
     if (pointer && image_.code_at(*pointer)) return;

@@ -35,7 +35,7 @@ void GapFinder::spread() {
       if (only_guarded && !guarded) continue;
       Fact fact = at_entry;
       if (guarded) {
-        const std::optional<IsaSet> here = guards_.tested(node, guards_.cfg(node).block_of(e.site));
+        const std::optional<IsaSet> here = guards_.tested(node, guards_.cfg(node)->block_of(e.site));
         if (!here || here->empty()) continue;
         fact.set |= *here;
         fact.known = true;
@@ -57,7 +57,8 @@ void GapFinder::look(Node node, const Fact &at_entry, const IsaSet &baseline, st
   const Function &f = graph_.function(node);
   const IsaSet enough = with_companions(at_entry.set) | baseline;
   if ((faulting(f.classes) - enough).empty()) return;
-  const Cfg &cfg = guards_.cfg(node);
+  const std::shared_ptr<const Cfg> flow = guards_.cfg(node);
+  const Cfg &cfg = *flow;
   const bool checks = guards_.has_guards(node);
   for (uint32_t b = 0; b < cfg.blocks().size(); ++b) {
     const Block &block = cfg.blocks()[b];

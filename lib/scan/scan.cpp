@@ -9,6 +9,7 @@
 #include "isa-audit/source/walk.h"
 #include "load_sets.h"
 #include "pool.h"
+#include "threads.h"
 #include "twins.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
@@ -126,7 +127,7 @@ void hash_input(Inventory &inventory, const Member &member) {
 } // namespace
 
 Inventory scan(const ScanOptions &options) {
-  Pool pool(options.jobs);
+  Pool pool(options.jobs ? options.jobs : default_threads());
   Inventory inventory;
 
   Intake intake = take_in(options);
