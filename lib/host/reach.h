@@ -50,7 +50,8 @@ public:
   // For a node behind a guard: the function whose check protects it, or which chooses it by what looks like one.
   struct By {
     Node node = kNoNode;
-    bool pattern = false;
+    bool pattern = false; // only what looks like a check
+    bool build = false;   // it is one of several builds by its name; `node` is another one
   };
   By guard_of(Node node) const {
     const auto it = guard_.find(node);
@@ -80,6 +81,7 @@ private:
   void spread();
   void spread_open(const std::vector<std::pair<Node, Node>> &kernels, std::vector<std::pair<Node, Node>> &chosen);
   void spread_behind(const std::vector<std::pair<Node, Node>> &starts, bool by_pattern);
+  std::vector<std::pair<Node, Node>> find_builds() const;
   bool looks_chosen(Node node, const Edge &edge, Node to);
   void split_table(const std::vector<Node> &table, std::vector<Node> &found, std::vector<Node> &chosen);
   void follow_data(size_t file, size_t reference, std::vector<Node> &found, std::vector<Node> *chosen);
@@ -111,6 +113,7 @@ private:
   // Data objects that were followed: by their first reference in each file, and those that code does not refer to.
   std::vector<std::vector<bool>> followed_;
   std::unordered_map<uint64_t, bool> objects_;
+  std::vector<std::pair<Node, Node>> builds_; // exports that are one of several builds by their names, and another one
   std::unordered_map<Node, bool> may_err_;
   std::unordered_map<Node, int> errs_; // 0 no, 1 yes, 2 being looked at
 };

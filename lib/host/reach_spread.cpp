@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "reach.h"
+#include "variants.h"
 
 namespace isa_audit::host {
 
@@ -124,6 +125,7 @@ void Reach::spread() {
     }
   }
   std::ranges::sort(guarded);
+  builds_ = find_builds();
   std::vector<std::pair<Node, Node>> chosen; // as `guarded`, where only the pattern says so
   spread_open(guarded, chosen);
   // What a choice leads to is no interface of its own either: again, without the exports among it.
@@ -139,6 +141,20 @@ void Reach::spread() {
   }
   spread_behind(guarded, false);
   spread_behind(chosen, true);
+  spread_behind(builds_, true);
+}
+
+std::vector<std::pair<Node, Node>> Reach::find_builds() const {
+  std::vector<std::pair<Node, Node>> builds;
+  for (size_t file = 0; file < graph_.file_count(); ++file) {
+    if (!dispatches_[file]) continue;
+    for (const auto &[one, other] : find_function_variants(graph_.program(file).image())) {
+      const Node node = graph_.node_at(file, one), beside = graph_.node_at(file, other);
+      if (node != kNoNode && beside != kNoNode) builds.emplace_back(node, beside);
+    }
+  }
+  std::ranges::sort(builds);
+  return builds;
 }
 
 // Everything that is reached without a check, but for what `kernels` names as behind one.
@@ -150,15 +166,43 @@ void Reach::spread_open(const std::vector<std::pair<Node, Node>> &kernels, std::
     todo.push_back(n);
   };
   // What a check leads to is the kernel for it, not an interface: neither an export nor a pointer to it opens it.
-  const auto is_kernel = [&](Node n) { return std::ranges::binary_search(kernels, n, {}, &std::pair<Node, Node>::first); };
+  // Nor is one of several builds an interface, in a file that asks the CPU.
+  const auto is_kernel = [&](Node n) {
+    return std::ranges::binary_search(kernels, n, {}, &std::pair<Node, Node>::first) ||
+           std::ranges::binary_search(builds_, n, {}, &std::pair<Node, Node>::first);
+  };
   for (const Node n : entered_) add(n);
   for (size_t file = 0; file < graph_.file_count(); ++file) {
-    for (const PythonFunction &f : python_[file]) add(f.node);
     if (roots_[file].is_python_module) continue;
     for (const Root &r : roots_[file].exports)
       if (!is_kernel(r.node)) add(r.node);
   }
-  while (!todo.empty()) {
+  // Python calls what is in a table once a function that is open enters it into a module.
+  struct Table {
+    std::vector<Node> functions, owners;
+  };
+  std::vector<Table> waiting;
+  for (size_t file = 0; file < graph_.file_count(); ++file) {
+    const std::vector<PythonFunction> &functions = python_[file];
+    for (size_t i = 0; i < functions.size(); ++i) {
+      if (!dispatches_[file]) {
+        add(functions[i].node);
+        continue;
+      }
+      if (i == 0 || functions[i].table != functions[i - 1].table)
+        waiting.push_back({{}, owners_of_table(graph_, file, functions[i].table)});
+      waiting.back().functions.push_back(functions[i].node);
+    }
+  }
+  const auto enter_tables = [&] {
+    std::erase_if(waiting, [&](const Table &table) {
+      if (!table.owners.empty() && std::ranges::none_of(table.owners, [&](Node n) { return open_[n]; })) return false;
+      for (const Node n : table.functions) add(n);
+      return true;
+    });
+    return !todo.empty();
+  };
+  while (!todo.empty() || enter_tables()) {
     const Node n = todo.back();
     todo.pop_back();
     const size_t file = graph_.file_of(n);
@@ -177,7 +221,8 @@ void Reach::spread_open(const std::vector<std::pair<Node, Node>> &kernels, std::
     std::vector<Node> found, better;
     auto d = std::ranges::lower_bound(data_[file], std::pair<uint32_t, uint64_t>(index, 0));
     for (; d != data_[file].end() && d->first == index; ++d) follow_data(file, d->second, found, &better);
-    for (const Node to : found) add(to);
+    for (const Node to : found)
+      if (!is_kernel(to)) add(to);
     for (const Node to : better) chosen.emplace_back(to, n);
   }
 }
@@ -188,7 +233,7 @@ void Reach::spread_behind(const std::vector<std::pair<Node, Node>> &starts, bool
   const auto add = [&](Node n, Node by) {
     if (n == kNoNode || open_[n] || behind_[n]) return;
     behind_[n] = true;
-    guard_[n] = {by, by_pattern};
+    guard_[n] = {by, by_pattern, by_pattern && std::ranges::binary_search(builds_, std::pair(n, by))};
     todo.push_back(n);
   };
   for (const auto &[n, by] : starts) add(n, by);

@@ -130,13 +130,15 @@ void Reporter::choose(std::vector<Use> &uses) {
 std::string Reporter::describe(const Reach::By &by) const {
   if (by.node == kNoNode) return {};
   if (!by.pattern) return "check at " + hex(guards_.guard_of(by.node));
+  if (by.build) return "probable: one of several builds, beside " + hex(graph_.function(by.node).start);
   return "probable: chosen at run time in " + hex(graph_.function(by.node).start);
 }
 
 // For each feature that some Python function may need: the path from the first such function by name.
 void Reporter::add_call_uses(size_t file, HostCode &host, std::vector<std::pair<Feature, Use>> &out) {
   std::map<std::string, std::vector<Node>> by_name;
-  for (const PythonFunction &f : reach_.python_functions(file)) by_name[f.name].push_back(f.node);
+  for (const PythonFunction &f : reach_.python_functions(file))
+    if (reach_.is_open(f.node)) by_name[f.name].push_back(f.node);
   const IsaSet before = host.at_load | host.at_import;
   IsaSet told;
   for (const auto &[name, nodes] : by_name) {

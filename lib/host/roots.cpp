@@ -19,6 +19,7 @@ namespace {
 constexpr uint64_t kBaseSizes[] = {40, 56}; // of PyModuleDef_Base
 constexpr uint64_t kSlotsAt = 32;           // from m_name
 constexpr int kMaxSlots = 64;
+constexpr uint64_t kMethodSize = 32; // of a PyMethodDef
 
 bool is_identifier(std::string_view text) {
   if (text.empty() || text.size() > 200) return false;
@@ -140,6 +141,7 @@ std::vector<PythonFunction> find_python_functions(const Graph &graph, size_t fil
   std::vector<PythonFunction> functions;
   const Image &image = graph.program(file).image();
   const std::vector<Relocation> &relocations = image.relocations();
+  uint64_t table = 0, next = 0; // the next entry of the table
   for (size_t i = 0; i + 1 < relocations.size(); ++i) {
     const Relocation &name = relocations[i], &function = relocations[i + 1];
     if (function.where != name.where + 8 || name.symbol || name.resolver) continue;
@@ -153,9 +155,29 @@ std::vector<PythonFunction> find_python_functions(const Graph &graph, size_t fil
     if (read_le<uint64_t>(entry + 24) != 0 && !image.relocation_at(name.where + 24)) continue;
     const std::optional<uint64_t> address = image.pointer_at(function.where);
     const Node node = address && image.code_at(*address) ? graph.node_at(file, *address) : kNoNode;
-    if (node != kNoNode && graph.function(file, node).start == *address) functions.push_back({node, std::string(text)});
+    if (node == kNoNode || graph.function(file, node).start != *address) continue;
+    if (name.where != next) table = name.where;
+    next = name.where + kMethodSize;
+    functions.push_back({node, std::string(text), table});
   }
   return functions;
+}
+
+std::vector<Node> owners_of_table(const Graph &graph, size_t file, uint64_t address) {
+  constexpr uint64_t kObjectReach = 512; // from the start of an object to its pointer: 64 in PyModuleDef, 232 in PyTypeObject
+  const Program &program = graph.program(file);
+  std::vector<Node> owners;
+  const auto add = [&](std::span<const Reference> references) {
+    for (const Reference &r : references) owners.push_back(graph.first(file) + r.function);
+  };
+  add(program.references(address, 1));
+  for (const Relocation &r : program.image().relocations()) {
+    if (r.value != address || !r.is_local()) continue;
+    const uint64_t from = r.where > kObjectReach ? r.where - kObjectReach : 0;
+    const std::span<const Reference> near = program.references(from, r.where + 1 - from);
+    if (!near.empty()) add(program.references(near.back().address, 1));
+  }
+  return owners;
 }
 
 } // namespace isa_audit::host

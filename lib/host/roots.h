@@ -15,7 +15,8 @@ struct Root {
 
 struct PythonFunction {
   Node node = kNoNode;
-  std::string name; // as Python knows it
+  std::string name;   // as Python knows it
+  uint64_t table = 0; // address of the table that it is in
 };
 
 struct Roots {
@@ -27,7 +28,9 @@ struct Roots {
 };
 Roots find_roots(const Graph &graph, size_t file);
 
-// The functions of the PyMethodDef tables in the file's relocated data.
+// The functions of the PyMethodDef tables in the file's relocated data; those of one table one after the other.
 std::vector<PythonFunction> find_python_functions(const Graph &graph, size_t file);
+// The functions that refer to the table at `address`, or to the object (a module definition, a type) that points to it.
+std::vector<Node> owners_of_table(const Graph &graph, size_t file, uint64_t address);
 
 } // namespace isa_audit::host

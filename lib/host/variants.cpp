@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "llvm/BinaryFormat/ELF.h"
+
 namespace isa_audit::host {
 
 namespace {
@@ -17,6 +19,13 @@ constexpr std::string_view kWords[] = {"sse2",           "sse3",       "ssse3", 
                                        "sapphirerapids", "piledriver", "zen4",        "zen3",       "zen2",       "x86-64-v2",
                                        "x86-64-v3",      "x86-64-v4",  "v2",          "v3",         "v4",         "native",
                                        "generic",        "baseline"};
+
+// More of them, as numeric libraries name their kernels; and those of the above that in the name of a function may as well
+// be a version of its interface, or a plain word.
+constexpr std::string_view kKernelWords[] = {"prescott", "core2",       "penryn",    "dunnington", "nehalem", "athlon",
+                                             "opteron",  "barcelona",   "bobcat",    "atom",       "nano",    "bulldozer",
+                                             "zen",      "steamroller", "excavator", "westmere",   "knl",     "skl"};
+constexpr std::string_view kAmbiguous[] = {"x64", "v2", "v3", "v4", "native", "generic", "baseline"};
 
 struct Split {
   std::string stem; // folder and name without the word; empty: the name has none
@@ -44,7 +53,39 @@ Split split(std::string_view path) {
   return best;
 }
 
+// "dot_k_SKYLAKEX" → "dot_k"; empty if the name does not end in such a word.
+std::string function_stem(std::string_view name) {
+  std::string lower(name);
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  size_t length = 0;
+  const auto look = [&](std::string_view word) {
+    if (!lower.ends_with(word) || lower.size() <= word.size() + 1 || word.size() <= length) return;
+    if (lower[lower.size() - word.size() - 1] == '_') length = word.size();
+  };
+  for (const std::string_view word : kWords)
+    if (std::ranges::find(kAmbiguous, word) == std::end(kAmbiguous)) look(word);
+  for (const std::string_view word : kKernelWords) look(word);
+  return length ? std::string(name.substr(0, name.size() - length - 1)) : "";
+}
+
 } // namespace
+
+std::vector<std::pair<uint64_t, uint64_t>> find_function_variants(const Image &image) {
+  std::map<std::string, std::vector<uint64_t>> by_stem;
+  for (const DynamicSymbol &s : image.exports())
+    if (s.type == llvm::ELF::STT_FUNC)
+      if (std::string stem = function_stem(s.name); !stem.empty()) by_stem[std::move(stem)].push_back(s.value);
+  std::vector<std::pair<uint64_t, uint64_t>> found;
+  for (auto &[stem, addresses] : by_stem) {
+    std::ranges::sort(addresses);
+    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+    if (addresses.size() < 2) continue;
+    for (const uint64_t a : addresses) found.emplace_back(a, a == addresses.front() ? addresses[1] : addresses.front());
+  }
+  std::ranges::sort(found);
+  return found;
+}
 
 std::vector<std::string> find_variants(const std::vector<std::string> &paths) {
   std::vector<std::string> of(paths.size());

@@ -150,5 +150,39 @@ TEST_F(GuardsOf, BetterEntriesOfATableAreProbablyGuarded) {
   EXPECT_EQ(run(kKernel + entries + call + table).unguarded.names(), Names{"avx2"});
 }
 
+// numpy's _simd: one table of methods for each instruction set, entered into a module behind its check.
+TEST_F(GuardsOf, TablesThatAreEnteredBehindACheckAreGuarded) {
+  const std::string table = ".section .rodata\nrun2: .asciz \"run2\"\n.data\n.p2align 3\nmethods2: .quad run2, kernel\n"
+                            ".long 4, 0\n.quad 0\n.zero 32\ndef2: .zero 40\n.quad run2, 0, 0, methods2, 0\n.zero 24\n";
+  const std::string module = module_text("exec") + function("method", "ret", false);
+  const std::string create = function("create", "lea rdi, [rip + def2]\njmp PyModule_Create2@PLT", false);
+  const std::string checked =
+      function("exec", "call detect\ncmp dword ptr [rip + flag], 0\nje 1f\ncall create\n1: xor eax, eax\nret", false);
+  const HostCode host = run(table + module + detector("flag") + kKernel + create + checked);
+  EXPECT_TRUE(host.at_call.empty() && host.unguarded.empty());
+  EXPECT_EQ(host.guarded.names(), Names{"avx2"});
+  // Entered in any case, or by nobody that is known.
+  const std::string plain = function("exec", "call detect\ncall create\nxor eax, eax\nret", false);
+  EXPECT_EQ(run(table + module + detector("flag") + kKernel + create + plain).at_call["run2"].names(), Names{"avx2"});
+  const std::string nobody = function("exec", "call detect\nxor eax, eax\nret", false);
+  EXPECT_EQ(run(table + module + detector("flag") + kKernel + nobody).at_call["run2"].names(), Names{"avx2"});
+}
+
+// OpenBLAS exports its kernels, and keeps pointers to them in tables that code refers to in the middle.
+TEST_F(GuardsOf, ExportsThatAreOneOfSeveralBuildsAreNoInterface) {
+  const std::string ask = detector("flag") + initialiser("detect");
+  const std::string builds = function("dot_k_HASWELL", "vpaddd ymm0, ymm1, ymm2\nret") + function("dot_k_PRESCOTT", "ret");
+  const HostCode host = run(ask + builds);
+  EXPECT_TRUE(host.unguarded.empty());
+  const Evidence *e = find(host, Feature::avx2, Strength::guarded);
+  ASSERT_TRUE(e);
+  EXPECT_TRUE(e->guard.starts_with("probable: one of several builds, beside 0x")) << e->guard;
+  // In a file that does not ask, alone, or by a word that is no CPU: an interface like any other.
+  EXPECT_EQ(run(builds).unguarded.names(), Names{"avx2"});
+  EXPECT_EQ(run(ask + function("dot_k_HASWELL", "vpaddd ymm0, ymm1, ymm2\nret")).unguarded.names(), Names{"avx2"});
+  const std::string versions = function("dot_v2", "vpaddd ymm0, ymm1, ymm2\nret") + function("dot_v3", "ret");
+  EXPECT_EQ(run(ask + versions).unguarded.names(), Names{"avx2"});
+}
+
 } // namespace
 } // namespace isa_audit
