@@ -6,7 +6,9 @@
 // unguarded: over all edges, addresses taken and tables of pointers included. guarded: all that is left and reached.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -82,6 +84,9 @@ private:
   void spread_open(const std::vector<std::pair<Node, Node>> &kernels, std::vector<std::pair<Node, Node>> &chosen);
   void spread_behind(const std::vector<std::pair<Node, Node>> &starts, bool by_pattern);
   std::vector<std::pair<Node, Node>> find_builds() const;
+  void find_guarded_data(size_t file, Node node, std::vector<std::pair<Node, Node>> &guarded);
+  IsaSet kernel_needs(Node node, int depth);
+  bool looks_chosen(Node node, Node to);
   bool looks_chosen(Node node, const Edge &edge, Node to);
   void split_table(const std::vector<Node> &table, std::vector<Node> &found, std::vector<Node> &chosen);
   void follow_data(size_t file, size_t reference, std::vector<Node> &found, std::vector<Node> *chosen);
@@ -104,6 +109,7 @@ private:
   std::vector<Node> entered_;
   std::vector<bool> open_, behind_;
   std::unordered_map<Node, By> guard_;
+  std::map<std::pair<Node, int>, IsaSet> kernel_needs_;
   std::vector<IsaSet> own_;      // what each function's own unguarded instructions need
   std::vector<bool> dispatches_; // files that ask the CPU or check what others asked
   std::unordered_map<Node, IsaSet> transitive_;
@@ -113,7 +119,8 @@ private:
   // Data objects that were followed: by their first reference in each file, and those that code does not refer to.
   std::vector<std::vector<bool>> followed_;
   std::unordered_map<uint64_t, bool> objects_;
-  std::vector<std::pair<Node, Node>> builds_; // exports that are one of several builds by their names, and another one
+  std::set<std::pair<Node, uint64_t>> guarded_data_; // functions, and first references to what they refer to behind a check
+  std::vector<std::pair<Node, Node>> builds_;        // exports that are one of several builds by their names, and another one
   std::unordered_map<Node, bool> may_err_;
   std::unordered_map<Node, int> errs_; // 0 no, 1 yes, 2 being looked at
 };

@@ -12,6 +12,8 @@
 namespace isa_audit::host {
 
 namespace {
+// Calls over which what looks like a kernel is looked into: one that is called, one whose address is taken.
+constexpr int kCallDepth = 1, kPointerDepth = 3;
 constexpr uint64_t kObjectReach = 4096; // bytes of a data object of unknown size
 } // namespace
 
@@ -92,10 +94,28 @@ void Reach::split_table(const std::vector<Node> &table, std::vector<Node> &found
   for (size_t i = 0; i < table.size(); ++i) (needs[i].is_subset_of(common) ? found : chosen).push_back(table[i]);
 }
 
-// True if the edge looks like a choice by the CPU although no check was understood: it can be avoided, and what it leads to
+// What the function needs, and what it calls over `depth` calls: kernels are often split in a few.
+IsaSet Reach::kernel_needs(Node node, int depth) {
+  if (depth == 0) return own_[node];
+  const auto [it, fresh] = kernel_needs_.try_emplace({node, depth}, own_[node]);
+  if (!fresh) return it->second; // or being looked at
+  IsaSet needs = own_[node];
+  const size_t file = graph_.file_of(node);
+  for (const Edge &e : graph_.program(file).edges(graph_.function(file, node))) {
+    if (e.kind == EdgeKind::address || guards_.is_guarded(node, e.site)) continue;
+    if (const Node to = graph_.target(file, e); to != kNoNode) needs |= kernel_needs(to, depth - 1);
+  }
+  return kernel_needs_[{node, depth}] = needs;
+}
+
+// True if a use of the address of `to` looks like a choice by the CPU although no check was understood: what it leads to
 // needs more than the function it is in.
+bool Reach::looks_chosen(Node node, Node to) { return !kernel_needs(to, kPointerDepth).is_subset_of(own_[node]); }
+
+// The same for an edge: it can be avoided, too.
 bool Reach::looks_chosen(Node node, const Edge &edge, Node to) {
-  if (own_[to].is_subset_of(own_[node])) return false;
+  if (edge.kind == EdgeKind::address) return looks_chosen(node, to);
+  if (kernel_needs(to, kCallDepth).is_subset_of(own_[node])) return false;
   const Paths::Block *block = block_at(node, edge.site);
   return !block || edge.conditional || !block->certain;
 }
@@ -122,6 +142,7 @@ void Reach::spread() {
       for (const Edge &e : graph_.program(file).edges(graph_.function(file, n)))
         if (guards_.is_guarded(n, e.site))
           if (const Node to = graph_.target(file, e); to != kNoNode) guarded.emplace_back(to, n);
+      find_guarded_data(file, n, guarded);
     }
   }
   std::ranges::sort(guarded);
@@ -136,12 +157,39 @@ void Reach::spread() {
     open_.assign(graph_.size(), false);
     objects_.clear();
     for (std::vector<bool> &followed : followed_) followed.assign(followed.size(), false);
-    chosen.clear();
     spread_open(known, chosen);
   }
   spread_behind(guarded, false);
   spread_behind(chosen, true);
   spread_behind(builds_, true);
+}
+
+// Tables that a function refers to behind its checks only: what they point to is behind them too.
+void Reach::find_guarded_data(size_t file, Node node, std::vector<std::pair<Node, Node>> &guarded) {
+  const uint32_t index = node - graph_.first(file);
+  const auto first = std::ranges::lower_bound(data_[file], std::pair<uint32_t, uint64_t>(index, 0));
+  if (first == data_[file].end() || first->first != index) return;
+  const std::shared_ptr<const Cfg> flow = guards_.cfg(node);
+  std::vector<uint64_t> behind, before; // addresses
+  const uint64_t start = graph_.function(file, node).start;
+  for (const Cfg::At &at : flow->insns()) {
+    if (!at.insn.rip_relative()) continue;
+    const uint64_t address =
+        start + at.offset + at.insn.length + static_cast<uint64_t>(displacement(flow->code() + at.offset, at.insn));
+    (guards_.is_guarded(node, at.offset) ? behind : before).push_back(address);
+  }
+  const std::span<const Reference> all = graph_.program(file).references(0, UINT64_MAX);
+  for (auto d = first; d != data_[file].end() && d->first == index; ++d) {
+    const uint64_t address = all[d->second].address;
+    if (std::ranges::find(behind, address) == behind.end() || std::ranges::find(before, address) != before.end()) continue;
+    guarded_data_.insert({node, d->second});
+    std::vector<Node> found;
+    follow_data(file, d->second, found, nullptr);
+    for (const Node to : found) guarded.emplace_back(to, node);
+  }
+  // Others may refer to the same objects.
+  objects_.clear();
+  followed_[file].assign(followed_[file].size(), false);
 }
 
 std::vector<std::pair<Node, Node>> Reach::find_builds() const {
@@ -215,12 +263,18 @@ void Reach::spread_open(const std::vector<std::pair<Node, Node>> &kernels, std::
       else
         add(to);
     }
-    for (const Guards::Indirect &i : guards_.indirect(n))
-      if (!guards_.is_guarded(n, i.site)) add(i.target);
+    for (const Guards::Indirect &i : guards_.indirect(n)) {
+      if (guards_.is_guarded(n, i.site) || is_kernel(i.target)) continue;
+      if (dispatches_[file] && looks_chosen(n, i.target))
+        chosen.emplace_back(i.target, n);
+      else
+        add(i.target);
+    }
     const uint32_t index = n - graph_.first(file);
     std::vector<Node> found, better;
     auto d = std::ranges::lower_bound(data_[file], std::pair<uint32_t, uint64_t>(index, 0));
-    for (; d != data_[file].end() && d->first == index; ++d) follow_data(file, d->second, found, &better);
+    for (; d != data_[file].end() && d->first == index; ++d)
+      if (!guarded_data_.contains({n, d->second})) follow_data(file, d->second, found, &better);
     for (const Node to : found)
       if (!is_kernel(to)) add(to);
     for (const Node to : better) chosen.emplace_back(to, n);

@@ -22,9 +22,10 @@ constexpr std::string_view kWords[] = {"sse2",           "sse3",       "ssse3", 
 
 // More of them, as numeric libraries name their kernels; and those of the above that in the name of a function may as well
 // be a version of its interface, or a plain word.
-constexpr std::string_view kKernelWords[] = {"prescott", "core2",       "penryn",    "dunnington", "nehalem", "athlon",
-                                             "opteron",  "barcelona",   "bobcat",    "atom",       "nano",    "bulldozer",
-                                             "zen",      "steamroller", "excavator", "westmere",   "knl",     "skl"};
+constexpr std::string_view kKernelWords[] = {"sse",       "prescott", "core2",       "penryn",    "dunnington", "nehalem",
+                                             "athlon",    "opteron",  "barcelona",   "bobcat",    "atom",       "nano",
+                                             "bulldozer", "zen",      "steamroller", "excavator", "westmere",   "knl",
+                                             "skl",       "skx",      "m128i",       "m256i",     "m512i"};
 constexpr std::string_view kAmbiguous[] = {"x64", "v2", "v3", "v4", "native", "generic", "baseline"};
 
 struct Split {
@@ -53,20 +54,33 @@ Split split(std::string_view path) {
   return best;
 }
 
-// "dot_k_SKYLAKEX" → "dot_k"; empty if the name does not end in such a word.
+bool is_kernel_word(std::string_view word) {
+  const auto is_in = [&](const auto &list) { return std::ranges::find(list, word) != std::end(list); };
+  return (is_in(kWords) && !is_in(kAmbiguous)) || is_in(kKernelWords);
+}
+
+bool is_width(std::string_view word) { return word == "128" || word == "256" || word == "512"; }
+
+// "dot_k_SKYLAKEX" → "dot_k_*", "scan_avx2_256_64" → "scan_*_64"; empty if no part of the name is such a word.
 std::string function_stem(std::string_view name) {
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  size_t length = 0;
-  const auto look = [&](std::string_view word) {
-    if (!lower.ends_with(word) || lower.size() <= word.size() + 1 || word.size() <= length) return;
-    if (lower[lower.size() - word.size() - 1] == '_') length = word.size();
-  };
-  for (const std::string_view word : kWords)
-    if (std::ranges::find(kAmbiguous, word) == std::end(kAmbiguous)) look(word);
-  for (const std::string_view word : kKernelWords) look(word);
-  return length ? std::string(name.substr(0, name.size() - length - 1)) : "";
+  std::string stem;
+  bool found = false, after_word = false;
+  for (size_t at = 0; at <= name.size();) {
+    const size_t end = std::min(name.find('_', at), name.size());
+    std::string part(name.substr(at, end - at));
+    std::ranges::transform(part, part.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    const bool word = is_kernel_word(part);
+    if (word)
+      stem += '*';
+    else if (!after_word || !is_width(part))
+      stem.append(name.substr(at, end - at));
+    if (end < name.size()) stem += '_';
+    found |= word;
+    after_word = word;
+    at = end + 1;
+  }
+  return found ? stem : "";
 }
 
 } // namespace

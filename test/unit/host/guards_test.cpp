@@ -109,8 +109,29 @@ TEST_F(GuardsOf, ListOfKernelsDoesNotOpenThem) {
   const std::string choose =
       function("choose", "xor eax, eax\ncmp dword ptr [rip + flag], 0\nje 1f\nlea rax, [rip + kernel]\n1: ret");
   const std::string detect = detector("flag") + initialiser("detect");
-  EXPECT_TRUE(run(detect + kKernel + list + choose).unguarded.empty());
-  EXPECT_EQ(run(detect + kKernel + list).unguarded.names(), Names{"avx2"});
+  const auto guard = [&](const std::string &text) {
+    const HostCode host = run(text);
+    const Evidence *e = find(host, Feature::avx2, Strength::guarded);
+    return e && host.unguarded.empty() ? e->guard : "none";
+  };
+  EXPECT_TRUE(guard(detect + kKernel + list + choose).starts_with("check at "));
+  // Nor does it, most likely, where the choice is not seen; but it does in a file that asks nothing.
+  EXPECT_TRUE(guard(detect + kKernel + list).starts_with("probable: "));
+  EXPECT_EQ(run(kKernel + list).unguarded.names(), Names{"avx2"});
+}
+
+// Rust's nano_gemm: tables of kernels, of which one is referred to behind a check only.
+TEST_F(GuardsOf, TableThatOnlyCheckedCodeRefersToIsGuarded) {
+  const std::string table =
+      ".section .data.rel.ro,\"aw\"\n.p2align 3\nplain: .quad 2, slow, slow\nfast: .quad 2, kernel, kernel\n";
+  const std::string slow = function("slow", "paddd xmm0, xmm1\nret", false);
+  const std::string plan = function("plan", "lea rax, [rip + plain]\ncmp dword ptr [rip + flag], 0\nje 1f\n"
+                                            "lea rax, [rip + fast]\n1: ret");
+  const HostCode host = run(detector("flag") + initialiser("detect") + kKernel + slow + plan + table);
+  EXPECT_TRUE(host.unguarded.empty());
+  const Evidence *e = find(host, Feature::avx2, Strength::guarded);
+  ASSERT_TRUE(e);
+  EXPECT_TRUE(e->guard.starts_with("check at ")) << e->guard;
 }
 
 // A choice by something on the heap, in a file that asks the CPU elsewhere.
