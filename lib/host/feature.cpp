@@ -223,7 +223,10 @@ std::string describe_isa(const IsaSet &features) {
   if (level == 2 && ((features - psabi_level(1)) & (psabi_level(4) - psabi_level(2))).empty()) level = 1;
   while (level < 4 && ((features & psabi_level(4)) - psabi_level(level)).size() > kFewEdits) ++level;
   std::string text = level_text(level);
-  for (Feature f : (features - psabi_level(level)).list()) text.append("+").append(feature_name(f));
+  const std::vector<Feature> edits = (features - psabi_level(level)).list();
+  for (const Feature f : edits)
+    if (std::ranges::none_of(edits, [&](Feature other) { return needed_by(other).contains(f); }))
+      text.append("+").append(feature_name(f));
   return text;
 }
 

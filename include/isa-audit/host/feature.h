@@ -206,7 +206,15 @@ std::optional<Feature> find_cpuinfo_flag(std::string_view flag);
 const IsaSet &psabi_level(int level);
 // The highest level all of whose features are in `features`, 0 for none; "x86-64-v3".
 int highest_level(const IsaSet &features);
-// "x86-64-v2", or "x86-64-v2+avx+fma": the lowest level that with few edits covers `features`.
+// What a processor must also have to have `feature`, directly and indirectly; `feature` itself is not in it.
+const IsaSet &needed_by(Feature feature);
+// `set` with `feature` and all that it needs.
+IsaSet with_feature(IsaSet set, Feature feature);
+// `set` without `feature` and without all that needs it.
+IsaSet without_feature(IsaSet set, Feature feature);
+
+// "x86-64-v2", or "x86-64-v2+avx2+fma": the lowest level that with few edits covers `features`. What another edit needs anyway
+// (AVX for AVX2) is left out, as in the grammar of --cpu.
 std::string describe_isa(const IsaSet &features);
 
 } // namespace isa_audit

@@ -10,13 +10,6 @@
 
 namespace isa_audit {
 
-// What a processor must also have to have `feature`, directly and indirectly; `feature` itself is not in it.
-const IsaSet &needed_by(Feature feature);
-// `set` with `feature` and all that it needs.
-IsaSet with_feature(IsaSet set, Feature feature);
-// `set` without `feature` and without all that needs it.
-IsaSet without_feature(IsaSet set, Feature feature);
-
 // A feature as people write it: LLVM's name, Linux' word in /proc/cpuinfo, or Intel's, in any case and with '_', '.' or '-'
 // in any place: "sse4_1", "SSE4.1", "pni", "abm", "avx512_bf16", "amx_tile".
 std::optional<Feature> find_feature_spelling(std::string_view text);

@@ -28,7 +28,7 @@ TEST(CpuNeeds, ArePutTogetherOverTheFilesOfADistribution) {
   const CpuNeeds &needs = all.at({0, "kern"});
   EXPECT_EQ(needs.files, 2u);
   EXPECT_TRUE(needs.guards_known);
-  EXPECT_EQ(needs.import_cpu(), "x86-64-v1+sse4.1+sse4.2");
+  EXPECT_EQ(needs.import_cpu(), "x86-64-v1+sse4.2");
   EXPECT_EQ(needs.all_cpu(), "x86-64-v3+aes+pclmul");
   // avx2 is needed unguarded by the first file: nothing that a check could spare.
   EXPECT_EQ(needs.exploits.names(), (std::vector<std::string>{"amx-tile", "avx512f"}));

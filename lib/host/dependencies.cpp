@@ -6,7 +6,7 @@
 // AVX2 without FMA, and SSE4.2 without POPCNT.
 #include <array>
 
-#include "isa-audit/machine/cpu.h"
+#include "isa-audit/host/feature.h"
 
 namespace isa_audit {
 
