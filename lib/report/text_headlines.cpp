@@ -267,7 +267,11 @@ void cpu_clauses(const Group &group, int index, const std::string &cpu, Clauses 
   if (!different.files.empty())
     out.push_back(fmt::format("{} may give other results on {} for want of {}", files(different.files.size()), cpu,
                               name_features(different.features)));
-  if (errors.files.empty() && warnings.files.empty() && different.files.empty())
+  CpuCount insufficient = count_features(group, index, "cpu-guard-insufficient", Level::warning);
+  if (!insufficient.files.empty())
+    out.push_back(fmt::format("{} {} too little before code for {}", files(insufficient.files.size()),
+                              insufficient.files.size() == 1 ? "checks" : "check", name_features(insufficient.features)));
+  if (errors.files.empty() && warnings.files.empty() && different.files.empty() && insufficient.files.empty())
     out.push_back(fmt::format("no {}use found of anything that {} lacks", group.guards_known ? "unguarded " : "", cpu));
 }
 

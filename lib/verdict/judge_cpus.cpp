@@ -187,7 +187,10 @@ void warn_under_checked(Court &court, const Judged &j) {
                       (runs ? ": " + j.cpu_name + " passes the check and then ends in SIGILL (\"Illegal instruction\")" : "");
     finding.fix = runs ? advice(court, j, lacking, false, true)
                        : "report it to the project; a virtual machine that hides " + u.missing.names().front() + " would crash";
-    court.add(std::move(finding));
+    if (runs)
+      court.rule_on(Side::cpu, Fate::partial, std::move(finding));
+    else
+      court.add(std::move(finding));
   }
 }
 
