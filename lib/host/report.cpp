@@ -243,7 +243,9 @@ void Reporter::report(size_t file, const std::string &variant_of, HostCode &host
       }
     });
   }
-  const IsaSet before = host.at_load | host.at_import;
+  // What a stronger word tells of is not told again.
+  IsaSet before = host.at_load | host.at_import;
+  for (const auto &[name, features] : host.at_call) before |= features;
   const auto add = [&](const Uses &list, const IsaSet &known, IsaSet &set) {
     for (const auto &[feature, use] : list) {
       if (known.contains(feature)) continue;
@@ -267,13 +269,13 @@ void Reporter::report(size_t file, const std::string &variant_of, HostCode &host
     add(unreached, before | host.unguarded | host.guarded, rest);
     host.silently_different = silent_open;
     for (const auto &[feature, use] : silent_uses) uses.emplace_back(feature, use);
-    add_gaps(file, host);
+    add_gaps(file, before | host.unguarded, host);
   }
   write(file, uses, host);
 }
 
-void Reporter::add_gaps(size_t file, HostCode &host) {
-  const std::vector<Gap> gaps = gaps_.find(file, host.at_load | host.at_import | host.unguarded);
+void Reporter::add_gaps(size_t file, const IsaSet &told, HostCode &host) {
+  const std::vector<Gap> gaps = gaps_.find(file, told);
   if (gaps.empty()) return;
   const Program &program = graph_.program(file);
   std::vector<uint64_t> starts;

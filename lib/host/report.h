@@ -33,7 +33,7 @@ private:
   void run_in_order();
   static void choose(std::vector<Use> &uses);
   std::vector<Node> path_to(Node node) const;
-  void add_gaps(size_t file, HostCode &host);
+  void add_gaps(size_t file, const IsaSet &told, HostCode &host);
   std::string describe(const Reach::By &by) const;
   void add_call_uses(size_t file, HostCode &host, std::vector<std::pair<Feature, Use>> &out);
   void write(size_t file, const std::vector<std::pair<Feature, Use>> &uses, HostCode &host);
