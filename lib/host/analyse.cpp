@@ -88,6 +88,16 @@ std::vector<HostCode> analyse_host_set(std::span<const HostInput> inputs, const 
   return result;
 }
 
+HostCode list_host(const Elf &elf, const ParallelFor &parallel) {
+  File file;
+  file.image = std::make_unique<Image>(elf);
+  file.program = std::make_unique<Program>(*file.image, parallel);
+  HostCode host;
+  describe(file, host);
+  for (const Function &f : file.program->functions()) host.used |= faulting(f.classes) | silent(f.classes);
+  return host;
+}
+
 HostCode analyse_host(const Elf &elf, const ParallelFor &parallel, std::vector<std::string> &problems) {
   const HostInput input{&elf, ""};
   std::vector<std::vector<std::string>> lists;

@@ -89,7 +89,7 @@ OpenElf open_one(const BinaryToAudit &one, const DeviceLimits &limits, const Par
 }
 
 // The host code of the files of a set, as far as they have any.
-void audit_host(std::span<const BinaryToAudit> set, std::span<const OpenElf> open, const ParallelFor &parallel,
+void audit_host(std::span<const BinaryToAudit> set, std::span<const OpenElf> open, bool x86_reach, const ParallelFor &parallel,
                 std::vector<std::vector<std::string>> &problems) {
   std::vector<HostInput> inputs;
   std::vector<size_t> of;
@@ -99,13 +99,18 @@ void audit_host(std::span<const BinaryToAudit> set, std::span<const OpenElf> ope
     of.push_back(i);
   }
   if (inputs.empty()) return;
+  if (!x86_reach) {
+    parallel(of.size(), [&](size_t k) { set[of[k]].result->binary.host = list_host(*inputs[k].elf, parallel); });
+    problems.resize(of.size());
+    return;
+  }
   std::vector<HostCode> hosts = analyse_host_set(inputs, parallel, &problems);
   for (size_t k = 0; k < of.size(); ++k) set[of[k]].result->binary.host = std::move(hosts[k]);
 }
 
 } // namespace
 
-void audit_set(std::span<const BinaryToAudit> set, const DeviceLimits &limits, const ParallelFor &parallel,
+void audit_set(std::span<const BinaryToAudit> set, const DeviceLimits &limits, bool x86_reach, const ParallelFor &parallel,
                Progress *progress) {
   std::vector<OpenElf> open(set.size());
   parallel(set.size(), [&](size_t i) {
@@ -121,7 +126,7 @@ void audit_set(std::span<const BinaryToAudit> set, const DeviceLimits &limits, c
       if (progress) progress->bytes += open[i].host ? set[i].member->size / 2 : set[i].member->size;
     });
   };
-  parallel(2, [&](size_t half) { half == 0 ? audit_host(set, open, parallel, problems) : device(); });
+  parallel(2, [&](size_t half) { half == 0 ? audit_host(set, open, x86_reach, parallel, problems) : device(); });
   for (size_t i = 0, k = 0; i < set.size(); ++i) {
     if (progress) ++progress->binaries;
     if (!open[i].host) continue;

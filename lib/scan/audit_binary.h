@@ -25,7 +25,8 @@ struct BinaryToAudit {
 };
 
 // Audits binaries that are loaded together, each into its result: the calls of host code are followed from file to file. All
-// of them are open at the same time. `progress` may be nullptr.
-void audit_set(std::span<const BinaryToAudit> set, const DeviceLimits &limits, const ParallelFor &parallel, Progress *progress);
+// of them are open at the same time. `x86_reach` as in ScanOptions. `progress` may be nullptr.
+void audit_set(std::span<const BinaryToAudit> set, const DeviceLimits &limits, bool x86_reach, const ParallelFor &parallel,
+               Progress *progress);
 
 } // namespace isa_audit

@@ -47,7 +47,7 @@ std::vector<AuditedBinary> audit_all(const Collected &collected, const std::vect
                       std::vector<BinaryToAudit> binaries;
                       binaries.reserve(set.members.size());
                       for (size_t i : set.members) binaries.push_back({&members[i].member, members[i].kind, &audited[i]});
-                      audit_set(binaries, limits, pool.parallel_for(), options.progress);
+                      audit_set(binaries, limits, options.x86_reach, pool.parallel_for(), options.progress);
                     }});
   }
   pool.run(std::move(jobs), memory);

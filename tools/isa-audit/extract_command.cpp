@@ -186,6 +186,7 @@ int extract_command(ExtractRequest request) {
   if (std::string wrong = extractor.open_folder(); !wrong.empty()) return complain(wrong);
   request.scan.sink = [&](const CodeObject &object, const Origin &where, const Bytes &content,
                           const std::vector<std::string_view> &kernels) { extractor.take(object, where, content, kernels); };
+  request.scan.x86_reach = false;
   Inventory inventory = scan(request.scan);
   int exit_code = 0;
   for (const Problem &problem : inventory.problems) {

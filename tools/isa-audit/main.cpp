@@ -44,6 +44,14 @@ int write_reports(const Report &report, const Options &options, double seconds) 
   return exit_code;
 }
 
+// Whether anything in the reports depends on when x86-64 code runs. Text in its short form does not where GPUs are judged and
+// no CPU is.
+bool tells_reach(const Options &options, const Machine &machine) {
+  bool text = std::ranges::all_of(options.outputs, [](const Output &output) { return output.format == "text"; });
+  bool gpus_alone = !machine.judge_cpu && !options.policy.max_cpu && (machine.judge_gpus || !options.policy.required.empty());
+  return !gpus_alone || !text || options.verbose || options.all;
+}
+
 int audit(Options options) {
   auto start = std::chrono::steady_clock::now();
   for (const Output &output : options.outputs)
@@ -53,6 +61,7 @@ int audit(Options options) {
   if (!machine) return complain(llvm::toString(machine.takeError()));
   Progress progress;
   options.scan.progress = &progress;
+  options.scan.x86_reach = tells_reach(options, *machine);
   Inventory inventory;
   {
     ProgressLine line(progress, options.progress);

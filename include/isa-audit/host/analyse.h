@@ -24,6 +24,10 @@ struct HostInput {
 std::vector<HostCode> analyse_host_set(std::span<const HostInput> inputs, const ParallelFor &parallel,
                                        std::vector<std::vector<std::string>> *problems = nullptr);
 
+// Only what a file uses, and its notes: `used`, `declared_…`, `…_level` and the byte counts are filled, guards_analysed is
+// false. Takes a fraction of the time.
+HostCode list_host(const Elf &elf, const ParallelFor &parallel);
+
 // A single file: what it calls in other files is not known.
 HostCode analyse_host(const Elf &elf, const ParallelFor &parallel, std::vector<std::string> &problems);
 

@@ -41,6 +41,7 @@ struct ScanOptions {
   unsigned jobs = 0;           // 0: the processors this process may use
   uint64_t memory = 0;         // bytes of anonymous memory for open members; 0: default
   bool deep = false;           // verify every checksum and decode all GPU code, whatever it costs
+  bool x86_reach = true;       // find out when x86-64 code runs and behind which checks; false: only which features it uses
   bool kernel_details = false; // keep what metadata says of each kernel
   bool hash = false;           // sha256 of the inputs
   CodeObjectSink sink;         // may be empty

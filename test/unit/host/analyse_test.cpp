@@ -216,6 +216,18 @@ TEST_F(Analyse, TheSameForAnyOrderAndAnyThreads) {
   }
 }
 
+TEST_F(Analyse, ListingIsTheSameWithoutReach) {
+  const HostCode full = run(detector("flag") + function("f", "vpaddd zmm0, zmm1, zmm2\nlzcnt eax, ecx\nret") +
+                            function("g", "cmp dword ptr [rip + flag], 0\nje 1f\nvpaddd ymm0, ymm1, ymm2\n1: ret"));
+  const HostCode list = list_host(*library_.elf, serial_for);
+  EXPECT_EQ(list.used.names(), full.used.names());
+  EXPECT_EQ(list.used.names(), (Names{"avx2", "avx512f", "lzcnt"}));
+  EXPECT_EQ(list.code_bytes, full.code_bytes);
+  EXPECT_EQ(list.decoded_bytes, full.decoded_bytes);
+  EXPECT_TRUE(full.guards_analysed && !list.guards_analysed);
+  EXPECT_TRUE(list.evidence.empty());
+}
+
 TEST_F(Analyse, CutFilesDoNotCrash) {
   const Library whole =
       assemble(module_text("exec", "methods") + detector("flag") + function("exec", "call detect\nret", false) +
