@@ -45,6 +45,8 @@ public:
   Grade grade_of_use(Node node, uint32_t offset);
   // How many steps on the way to it and to its place there can be avoided.
   uint32_t doubt_of_use(Node node, uint32_t offset) { return visits_[node].doubt + doubt_at(node, offset, true); }
+  // True if the file asks the CPU, or checks what another one asked.
+  bool dispatches(size_t file) const { return dispatches_[file]; }
   // True if unguarded edges of any kind lead from an entry, an exported function or a Python function to `node`.
   bool is_open(Node node) const { return open_[node]; }
   // True if the node is not open, but a guarded edge leads to it, or to one that leads to it.

@@ -15,8 +15,9 @@ namespace {
 
 // Uses of a feature that are told of what runs at load or import: which of them a run meets first depends on the machine.
 constexpr size_t kFirstUses = 6;
-constexpr size_t kSureUses = 4;   // further ones, those on whose way the least can be avoided
-constexpr size_t kMaxUses = 4096; // looked at
+constexpr size_t kSureUses = 4;    // further ones, those on whose way the least can be avoided
+constexpr size_t kMaxUses = 4096;  // looked at
+constexpr uint64_t kSomeSize = 64; // bytes of a function that counts
 
 std::string hex(uint64_t n) { return "0x" + llvm::utohexstr(n, true); }
 
@@ -179,6 +180,7 @@ void Reporter::report(size_t file, const std::string &variant_of, HostCode &host
   const Program &program = graph_.program(file);
   std::vector<std::pair<Feature, Use>> uses;
   host.guards_analysed = true;
+  host.asks_cpu = reach_.dispatches(file);
 
   const auto enter = [&](const FirstUses &first, IsaSet &set) {
     for (const auto &[feature, list] : first) {
@@ -212,6 +214,10 @@ void Reporter::report(size_t file, const std::string &variant_of, HostCode &host
   for (Node n = graph_.first(file); n < graph_.first(file + 1); ++n) {
     const Function &f = graph_.function(file, n);
     const IsaSet faults = faulting(f.classes), differs = silent(f.classes);
+    if (f.end - f.start >= kSomeSize) {
+      ++host.functions;
+      for (const Feature x : faults.list()) ++host.function_uses[x];
+    }
     host.used |= faults | differs;
     if (faults.empty() && differs.empty()) continue;
     const bool is_open = reach_.is_open(n), behind = reach_.is_behind_guard(n);

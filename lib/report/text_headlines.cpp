@@ -58,7 +58,7 @@ std::vector<Group> make_groups(const TextContext &context) {
   // The headline tells of facts: what is allowed is one too.
   for (const auto *findings : {&context.report.judgement.findings, &context.report.judgement.allowed})
     for (const Finding &f : *findings)
-      if ((!f.origin.path.empty() || f.machine < 0) && f.rule != "input-incomplete")
+      if ((!f.origin.path.empty() || f.machine < 0 || f.rule == "gpu-vendor-mismatch") && f.rule != "input-incomplete")
         groups[{f.origin.input, f.distribution}].findings.push_back(&f);
   const auto &distributions = context.inventory.distributions;
   for (size_t i = 0; i < distributions.size(); ++i) {
@@ -176,7 +176,9 @@ std::string held_text(const Group &group) {
 
 // What is said of a group without device code of its own.
 std::string no_code_text(const Group &group) {
-  return group.split ? "device code of " + counted_text(group.split, "file") + " in kpack archives" : "no device code";
+  if (group.split) return "device code of " + counted_text(group.split, "file") + " in kpack archives";
+  const bool other = std::ranges::any_of(group.findings, [](const Finding *f) { return f->rule == "gpu-vendor-mismatch"; });
+  return other ? "no code for AMD GPUs" : "no device code";
 }
 
 // "torch/lib/rocblas/library has nothing for gfx1103".
@@ -220,10 +222,11 @@ struct CpuCount {
   std::set<std::string_view> files;
 };
 
-CpuCount count_features(const Group &group, int machine, std::string_view rule, Level level) {
+CpuCount count_features(const Group &group, int machine, std::string_view rule, Level level, bool of_calls = false) {
   CpuCount out;
   for (const Finding *f : group.findings) {
     if (f->rule != rule || f->machine != machine || f->level != level) continue;
+    if (level == Level::error && rule == "cpu-feature-missing" && (f->strength == "call") != of_calls) continue;
     out.files.insert(f->origin.path);
     for (size_t at = 0; at < f->subject.size();) {
       size_t end = std::min(f->subject.find(',', at), f->subject.size());
@@ -252,6 +255,10 @@ void cpu_clauses(const Group &group, int index, const std::string &cpu, Clauses 
     out.insert(out.begin(), fmt::format("cannot be loaded or imported on {}: {} {} {}", cpu, which,
                                         errors.files.size() == 1 ? "needs" : "need", name_features(errors.features)));
   }
+  CpuCount calls = count_features(group, index, "cpu-feature-missing", Level::error, true);
+  if (!calls.files.empty())
+    out.push_back(fmt::format("{} {} compiled for {} throughout, without any check", files(calls.files.size()),
+                              calls.files.size() == 1 ? "is" : "are", name_features(calls.features)));
   if (!warnings.files.empty() && group.guards_known) {
     bool early = std::ranges::any_of(group.findings, [&](const Finding *f) {
       return f->rule == "cpu-feature-missing" && f->machine == index && (f->strength == "load" || f->strength == "import");
@@ -271,7 +278,8 @@ void cpu_clauses(const Group &group, int index, const std::string &cpu, Clauses 
   if (!insufficient.files.empty())
     out.push_back(fmt::format("{} {} too little before code for {}", files(insufficient.files.size()),
                               insufficient.files.size() == 1 ? "checks" : "check", name_features(insufficient.features)));
-  if (errors.files.empty() && warnings.files.empty() && different.files.empty() && insufficient.files.empty())
+  if (errors.files.empty() && calls.files.empty() && warnings.files.empty() && different.files.empty() &&
+      insufficient.files.empty())
     out.push_back(fmt::format("no {}use found of anything that {} lacks", group.guards_known ? "unguarded " : "", cpu));
 }
 

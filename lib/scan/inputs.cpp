@@ -36,6 +36,14 @@ std::string last_parts(const std::string &path) {
   return out.string();
 }
 
+// Of a file that is not there only the name is left.
+bool is_named_like_code(const std::string &path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  constexpr std::string_view kEndings[] = {".so", ".pyd", ".dll", ".co", ".hsaco", ".hipfb", ".kpack"};
+  return name.find(".so.") != std::string::npos ||
+         std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
 class Taker {
 public:
   explicit Taker(const ScanOptions &options) : options_(options) {}
@@ -109,6 +117,11 @@ private:
       return;
     }
     for (const std::string &note : found->notes) out_.problems.push_back({Level::note, {input, "", "", 0}, note});
+    if (found->files.empty() && found->roots.empty())
+      out_.problems.push_back(
+          {Level::error,
+           {input, "", "", 0},
+           "neither RECORD nor top_level.txt lists any of its files, so none was looked at: name its folder"});
     out_.named.push_back(found->distribution);
     out_.named.back().input = input;
     take_recorded(*found, input);
@@ -136,10 +149,13 @@ private:
         sink.problem({Level::error, {input, shown, "", 0}, llvm::toString(member.takeError())});
     }
     if (missing.empty()) return;
+    std::ranges::stable_partition(missing, is_named_like_code);
     std::string few = missing[0];
     for (size_t i = 1; i < std::min<size_t>(missing.size(), 3); ++i) few += ", " + missing[i];
     if (missing.size() > 3) few += llvm::formatv(" and {0} more", missing.size() - 3).str();
-    sink.problem({Level::warning, {input, "", "", 0}, "files that its RECORD lists are not there: " + few});
+    // Without its code nothing can be said of it; other files are often dropped by packagers.
+    const Level level = std::ranges::any_of(missing, is_named_like_code) ? Level::error : Level::warning;
+    sink.problem({level, {input, "", "", 0}, "files that its RECORD lists are not there: " + few});
   }
 
   // Device wheels put their kpack archives into a folder of the distribution that they complete.

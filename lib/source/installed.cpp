@@ -165,9 +165,8 @@ private:
       for (const std::string &name : names)
         if (name.starts_with(top + ".") && is_file(path_in(installed_.folder, name))) installed_.files.push_back(name);
     }
-    installed_.notes.push_back(installed_.roots.empty() && installed_.files.empty()
-                                   ? "nothing lists its files"
-                                   : "no RECORD lists its files: what its top_level.txt names is looked at");
+    if (!installed_.roots.empty() || !installed_.files.empty())
+      installed_.notes.push_back("no RECORD lists its files: what its top_level.txt names is looked at");
   }
 
   const Candidate &candidate_;

@@ -84,6 +84,17 @@ std::string Elsewhere::text(const DeviceUnit &lacking, const TargetId &gpu) {
   return out;
 }
 
+namespace {
+
+// Whether ISA version `a` ("9.0") is nearer to `wanted` than `b`: by the minor number, the newer one first.
+bool is_nearer(const std::string &a, const std::string &b, const std::string &wanted) {
+  const auto minor = [](const std::string &version) { return std::atoi(version.c_str() + version.find('.') + 1); };
+  const int to_a = std::abs(minor(a) - minor(wanted)), to_b = std::abs(minor(b) - minor(wanted));
+  return to_a != to_b ? to_a < to_b : minor(a) >= minor(b);
+}
+
+} // namespace
+
 std::string nearest_text(std::string_view processor, const std::vector<std::string> &holds) {
   std::string version = isa_version(processor), best;
   bool best_same = false;
@@ -91,7 +102,7 @@ std::string nearest_text(std::string_view processor, const std::vector<std::stri
     std::string held = text.substr(0, text.find(':')), other = isa_version(held);
     if (other.empty() || held == processor || major_of(other) != major_of(version)) continue;
     bool same = other == version;
-    if (!best.empty() && (best_same || !same)) continue;
+    if (!best.empty() && (best_same || (!same && !is_nearer(other, isa_version(best), version)))) continue;
     best = held;
     best_same = same;
   }

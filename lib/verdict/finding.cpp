@@ -10,7 +10,8 @@ namespace isa_audit {
 
 std::string fingerprint(const Finding &finding) {
   llvm::SHA256 hash;
-  for (const std::string *part : {&finding.rule, &finding.origin.path, &finding.subject}) {
+  for (const std::string *part :
+       {&finding.rule, &finding.distribution, &finding.origin.path, &finding.subject, &finding.strength}) {
     hash.update(*part);
     hash.update(llvm::ArrayRef<uint8_t>{0}); // no part can be mistaken for the end of another
   }

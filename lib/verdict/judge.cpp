@@ -94,6 +94,9 @@ int Court::exit_code() const {
     return policy.fail_on != FailOn::never && f.level >= (policy.fail_on == FailOn::error ? Level::error : Level::warning);
   };
   if (std::ranges::any_of(findings_, fails)) return 1;
+  bool doubts = policy.fail_on == FailOn::warning &&
+                std::ranges::any_of(inventory.problems, [](const Problem &p) { return p.level == Level::warning; });
+  if (doubts) return 1;
   bool unread = std::ranges::any_of(inventory.problems, [](const Problem &p) { return p.level == Level::error; });
   bool nothing = inventory.binaries.empty() && inventory.distributions.empty() && inventory.side_files.empty();
   return unread || nothing || unanswered_ ? 2 : 0;

@@ -18,6 +18,8 @@ std::string join(const std::vector<std::string> &names, const char *separator) {
   return out;
 }
 
+constexpr uint64_t kThroughout = 5; // one function of so many makes a file compiled for a CPU "throughout"
+
 // The first evidence for one of `features` at this strength, the surest first.
 const Evidence *evidence_for(const HostCode &host, const IsaSet &features, Strength strength) {
   const Evidence *best = nullptr;
@@ -115,6 +117,14 @@ Fate judge_strength(Court &court, const Judged &j, Strength strength, const IsaS
   return fate;
 }
 
+// The functions of some size that use the one of `features` that most do.
+uint64_t users_of(const HostCode &host, const IsaSet &features) {
+  uint64_t most = 0;
+  for (const auto &[feature, users] : host.function_uses)
+    if (features.contains(feature)) most = std::max(most, users);
+  return most;
+}
+
 Fate judge_calls(Court &court, const Judged &j) {
   IsaSet lacking;
   std::vector<std::string> functions;
@@ -125,12 +135,18 @@ Fate judge_calls(Court &court, const Judged &j) {
   }
   if (lacking.empty()) return Fate::served;
   Finding finding = cpu_finding("cpu-feature-missing", j, Strength::call, lacking);
-  finding.level = Level::warning;
+  // A file that was compiled for a better CPU throughout and asks nothing has no way around it.
+  const uint64_t users = users_of(j.host, lacking);
+  const bool throughout = !j.host.asks_cpu && users * kThroughout >= j.host.functions && users > 1;
+  finding.level = throughout ? Level::error : Level::warning;
   size_t count = functions.size();
   functions.resize(std::min<size_t>(count, 3));
   finding.message = j.cpu_name + " lacks " + join(lacking.names(), " ") + ": calling " + join(functions, ", ") +
                     (count > 3 ? " or one of " + std::to_string(count - 3) + " more" : "") +
                     " may end in SIGILL (\"Illegal instruction\")";
+  if (throughout)
+    finding.message += "; " + counted(users, "function") + " of " + std::to_string(j.host.functions) +
+                       " in the file use such instructions, and nothing in it asks what the CPU can do";
   finding.fix = advice(court, j, lacking, false, true);
   court.add(std::move(finding));
   return Fate::partial;

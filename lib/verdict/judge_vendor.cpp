@@ -126,6 +126,7 @@ void judge_build(Court &court, int machine, const Build &build, const std::strin
                       " with code for them and none for AMD (no HIP library in it); nothing in it runs on the GPU";
   }
   finding.fix = fix_for(build, gpu);
+  court.count(Side::gpu, Fate::failed, origin.input, finding.distribution);
   court.add(std::move(finding));
 }
 

@@ -126,6 +126,7 @@ public:
 
   // Writes the manifest; the number of objects written.
   size_t finish(const Inventory &inventory) {
+    if (rows_.empty()) return 0; // no manifest of nothing: it would be in the way of the next try
     std::ranges::sort(rows_, [](const Row &a, const Row &b) {
       return std::tie(a.where, a.json["file"]) < std::tie(b.where, b.json["file"]);
     });
@@ -191,13 +192,15 @@ int extract_command(ExtractRequest request) {
   int exit_code = 0;
   for (const Problem &problem : inventory.problems) {
     if (problem.level != Level::error) continue;
-    exit_code = complain(fmt::format("{}: {}", problem.origin.text(), problem.message));
+    std::string where = problem.origin.text();
+    if (where.empty() || where == ":") where = inventory.inputs[problem.origin.input].path;
+    exit_code = complain(fmt::format("{}: {}", where, problem.message));
   }
   size_t count = extractor.finish(inventory);
   for (const std::string &message : extractor.messages()) exit_code = complain(message);
+  if (count == 0) return exit_code ? exit_code : complain("no code object was chosen");
   std::string done = fmt::format("{} code object{} and {} in {}", count, count == 1 ? "" : "s", kManifest, request.folder);
   if (int failed = print_out(escaped(done) + "\n")) exit_code = failed;
-  if (count == 0 && exit_code == 0) exit_code = complain("no code object was chosen");
   return exit_code;
 }
 

@@ -111,12 +111,15 @@ private:
     gpu_.push_back(
         app.add_option("--gpu", options_.machine.gpu, "auto, none, or GPUs to judge against: gfx942,gfx90a:sramecc+:xnack-")
             ->type_name("LIST")
+            ->multi_option_policy(CLI::MultiOptionPolicy::Join)
+            ->delimiter(',')
             ->group(group));
     cpu_.push_back(
         app.add_option("--cpu", options_.machine.cpu,
                        "auto, none, x86-64-v1..v4 or a CPU name (nehalem, haswell, znver4); +feature and -feature edit it; "
                        "@FILE reads /proc/cpuinfo form")
             ->type_name("NAME")
+            ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
             ->group(group));
     app.add_option("--root", options_.machine.root, "Read the machine's sys, proc and dev below DIR")
         ->type_name("DIR")
@@ -131,6 +134,7 @@ private:
              ->type_name("LIST"));
     app_.add_option("--max-cpu", words_.max_cpu, "The most the inputs may need unguarded: x86-64-v3, haswell+aes …")
         ->type_name("NAME")
+        ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
         ->group("Gate");
     deny_ = many(app_.add_option("--deny", words_.deny, "Make findings of RULE errors")->type_name("RULE"));
     warn_ = many(app_.add_option("--warn", words_.warn, "Make findings of RULE warnings")->type_name("RULE"));
@@ -323,6 +327,8 @@ private:
       if (std::ranges::find(writers(), format, &Writer::format) == writers().end())
         return fmt::format("--output: '{}' is no format of a report", format);
       std::string file = word.substr(equals + 1);
+      if (file == "-")
+        return fmt::format("--output {}: standard output is --format {}; a file of that name is ./-", word, format);
       if (std::ranges::find(options_.outputs, file, &Output::file) != options_.outputs.end())
         return fmt::format("--output: {} is named twice", file);
       options_.outputs.push_back({format, std::move(file)});

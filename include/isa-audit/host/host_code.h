@@ -51,8 +51,12 @@ struct HostCode {
   std::vector<UnderChecked> under_checked; // by address
   // Encodings that run as something else on a CPU without the feature (LZCNT as BSR): no fault, other results.
   IsaSet silently_different;
-  uint64_t code_bytes = 0;      // bytes of executable sections
-  uint64_t decoded_bytes = 0;   // of these, bytes of valid instructions
+  uint64_t code_bytes = 0;    // bytes of executable sections
+  uint64_t decoded_bytes = 0; // of these, bytes of valid instructions
+  // Of functions of some size: all, and by feature those with an instruction that needs it.
+  uint64_t functions = 0;
+  std::map<Feature, uint64_t> function_uses;
+  bool asks_cpu = false;        // something in the file depends on what the CPU can do
   bool guards_analysed = false; // false: `unguarded` is the union of everything in the file, guarded or not
 };
 

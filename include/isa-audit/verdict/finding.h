@@ -36,7 +36,8 @@ struct Finding {
   auto operator<=>(const Finding &) const = default;
 };
 
-// A stable hash of what the finding is about (rule, path, subject), hexadecimal; not of wording, machine or counts.
+// A stable hash of what the finding is about (rule, distribution, path, subject, strength), hexadecimal; not of wording,
+// version, machine or counts.
 std::string fingerprint(const Finding &finding);
 
 } // namespace isa_audit

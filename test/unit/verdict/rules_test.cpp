@@ -50,19 +50,20 @@ TEST(Rules, FindsExactNamesOnly) {
   for (const Rule &rule : rules()) EXPECT_EQ(find_rule(rule.name), &rule);
 }
 
-TEST(Fingerprint, IsOfRulePathAndSubjectOnly) {
+TEST(Fingerprint, IsOfWhatTheFindingIsAboutOnly) {
   Finding a;
   a.rule = "gpu-target-missing";
   a.origin.path = "kern/_C.so";
   a.subject = "gfx942";
+  a.distribution = "kern";
   Finding b = a;
   b.message = "other words";
   b.machine = 3;
   b.level = Level::note;
   b.origin.input = 7;
   EXPECT_EQ(fingerprint(a), fingerprint(b));
-  EXPECT_EQ(fingerprint(a), "7b4a01426e411f28"); // SHA-256 of "gpu-target-missing\0kern/_C.so\0gfx942\0"
-  for (std::string Finding::*part : {&Finding::rule, &Finding::subject}) {
+  EXPECT_EQ(fingerprint(a), "f85600c0882133d2"); // SHA-256 of "gpu-target-missing\0kern\0kern/_C.so\0gfx942\0\0"
+  for (std::string Finding::*part : {&Finding::rule, &Finding::subject, &Finding::distribution, &Finding::strength}) {
     Finding c = a;
     c.*part += "x";
     EXPECT_NE(fingerprint(a), fingerprint(c));
