@@ -260,7 +260,7 @@ std::string full_message(const Finding &finding) {
 Json findings_json(const Judgement &judgement) {
   Json out = Json::array();
   for (const Finding &f : judgement.findings) {
-    bool of_machine = f.origin.path.empty() && f.machine >= 0;
+    bool of_machine = f.origin.path.empty() && f.machine >= 0 && f.distribution.empty();
     Json row = {{"rule", f.rule},
                 {"level", level_name(f.level)},
                 {"input", of_machine ? Json() : Json(f.origin.input)},

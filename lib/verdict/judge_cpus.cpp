@@ -274,7 +274,10 @@ Fate judge_excess(Court &court, const Judged &j, Strength strength, const IsaSet
   if (lacking.empty()) return Fate::served;
   Finding finding = cpu_finding("cpu-level-exceeded", j, strength, lacking);
   finding.message = "uses " + join(lacking.names(), " ") + " beyond " + j.cpu_name;
-  if (is_open(j, strength)) finding.message += kGuardsUnknown;
+  if (is_open(j, strength))
+    finding.message += kGuardsUnknown;
+  else if (strength == Strength::unguarded)
+    finding.message += "; no run-time check was found for this code, though there may be one that was not recognised";
   finding.fix = advice(court, j, lacking, true, true);
   court.add(std::move(finding));
   return Fate::failed;

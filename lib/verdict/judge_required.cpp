@@ -44,7 +44,9 @@ void judge_unit(Court &court, const DeviceUnit &unit, const Requirement &require
   finding.holds = join_targets(holds);
   if (!settings.empty()) {
     finding.message = "serves " + join_targets(settings) + " only, not every " + required.text;
-    finding.fix = "build the target without settings or for both of them, or require " + settings.front();
+    finding.fix = required.target.kind == TargetKind::generic
+                      ? "build it with --offload-arch=" + required.text + ", or for every processor of the family"
+                      : "build the target without settings or for both of them, or require " + settings.front();
   } else {
     if (c.served) finding.holds = required.text + " in " + std::to_string(c.served) + " of " + counted(c.parts, "device image");
     finding.message = "kernels of this file fail on " + required.text +
