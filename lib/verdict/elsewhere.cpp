@@ -5,6 +5,7 @@
 
 #include "isa-audit/device/processors.h"
 #include "isa-audit/verdict/target_order.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace isa_audit {
 namespace {
@@ -88,7 +89,11 @@ namespace {
 
 // Whether ISA version `a` ("9.0") is nearer to `wanted` than `b`: by the minor number, the newer one first.
 bool is_nearer(const std::string &a, const std::string &b, const std::string &wanted) {
-  const auto minor = [](const std::string &version) { return std::atoi(version.c_str() + version.find('.') + 1); };
+  const auto minor = [](const std::string &version) {
+    int number = 0;
+    llvm::to_integer(llvm::StringRef(version).split('.').second, number, 10);
+    return number;
+  };
   const int to_a = std::abs(minor(a) - minor(wanted)), to_b = std::abs(minor(b) - minor(wanted));
   return to_a != to_b ? to_a < to_b : minor(a) >= minor(b);
 }
