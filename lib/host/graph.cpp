@@ -34,13 +34,15 @@ Graph::Graph(std::vector<GraphFile> files, const ParallelFor &parallel) : files_
   }
   for (size_t i = 0; i < files_.size(); ++i) {
     const std::span<const Edge> edges = files_[i].program->edges();
+    // The relocations of a damaged file name any symbol: only those that are there count.
+    const Image &image = files_[i].program->image();
     uint64_t last = 0;
     for (const Edge &e : edges)
-      if (e.external) last = std::max(last, e.target + 1);
+      if (e.external && e.target >= last && image.symbol(static_cast<uint32_t>(e.target))) last = e.target + 1;
     std::vector<Node> imports(last, kNoNode);
     std::vector<bool> looked(last);
     for (const Edge &e : edges) {
-      if (!e.external || looked[e.target]) continue;
+      if (!e.external || e.target >= last || looked[e.target]) continue;
       looked[e.target] = true;
       const std::optional<Place> place = bind(i, static_cast<uint32_t>(e.target));
       if (place && !place->resolver) imports[e.target] = node_at(place->file, place->address);
