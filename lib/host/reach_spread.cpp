@@ -178,15 +178,19 @@ void Reach::find_guarded_data(size_t file, Node node, std::vector<std::pair<Node
         start + at.offset + at.insn.length + static_cast<uint64_t>(displacement(flow->code() + at.offset, at.insn));
     (guards_.is_guarded(node, at.offset) ? behind : before).push_back(address);
   }
+  if (behind.empty()) return;
+  bool followed = false;
   const std::span<const Reference> all = graph_.program(file).references(0, UINT64_MAX);
   for (auto d = first; d != data_[file].end() && d->first == index; ++d) {
     const uint64_t address = all[d->second].address;
     if (std::ranges::find(behind, address) == behind.end() || std::ranges::find(before, address) != before.end()) continue;
     guarded_data_.insert({node, d->second});
+    followed = true;
     std::vector<Node> found;
     follow_data(file, d->second, found, nullptr);
     for (const Node to : found) guarded.emplace_back(to, node);
   }
+  if (!followed) return;
   // Others may refer to the same objects.
   objects_.clear();
   followed_[file].assign(followed_[file].size(), false);

@@ -193,7 +193,7 @@ int extract_command(ExtractRequest request) {
   for (const Problem &problem : inventory.problems) {
     if (problem.level != Level::error) continue;
     std::string where = problem.origin.text();
-    if (where.empty() || where == ":") where = inventory.inputs[problem.origin.input].path;
+    if (where.empty()) where = inventory.inputs[problem.origin.input].path;
     exit_code = complain(fmt::format("{}: {}", where, problem.message));
   }
   size_t count = extractor.finish(inventory);
